@@ -1,0 +1,117 @@
+//! [`Backend`] and [`Delivery`]: the contract between a transport and the rest.
+//!
+//! Three rules hold for every backend:
+//!
+//! 1. **Publish before ack.** Retry, defer and dead-letter store the successor first and ack second.
+//!    A crash in between duplicates work; nothing is ever lost.
+//! 2. **Never early.** Nothing is delivered before its delay has passed.
+//! 3. **Dropped means back.** A delivery or stream dropped unsettled returns its jobs to the queue.
+
+use std::{fmt, future::Future, time::Duration};
+
+use futures_core::Stream;
+
+use crate::{Envelope, Error, QueueConfig, Result};
+
+/// A transport. Clones share one connection.
+pub trait Backend: Clone + Send + Sync + 'static {
+    /// One job in hand.
+    type Delivery: Delivery;
+    /// A subscription.
+    type Deliveries: Stream<Item = Result<Self::Delivery>> + Send + Unpin + 'static;
+
+    /// Creates the queues and whatever stands beside them. Idempotent; creates nothing when one of
+    /// the names is refused.
+    fn declare(&self, queues: &[QueueConfig]) -> impl Future<Output = Result<()>> + Send;
+
+    /// Puts `envelope` on its queue, after `delay` if there is one; returns when the broker has it.
+    fn publish(
+        &self,
+        envelope: &Envelope,
+        delay: Option<Duration>,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Like a delayed [`publish`](Self::publish), for a job that is to return at its own priority.
+    fn defer(
+        &self,
+        envelope: &Envelope,
+        delay: Duration,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// A subscription holding at most `queue.prefetch` unsettled deliveries.
+    ///
+    /// The stream ends when the backend is closed, and with an error when the broker is lost.
+    fn consume(&self, queue: &QueueConfig)
+    -> impl Future<Output = Result<Self::Deliveries>> + Send;
+
+    /// Ends every stream; later calls answer [`Error::Closed`].
+    fn close(&self) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// A job in hand, to be settled once. Dropped unsettled, it goes back to its queue.
+pub trait Delivery: Sized + Send + 'static {
+    /// What was delivered.
+    fn envelope(&self) -> &Envelope;
+
+    /// Whether the broker handed this job out before and never heard of it again.
+    fn redelivered(&self) -> bool;
+
+    /// Done: remove the job.
+    fn ack(self) -> impl Future<Output = Settled<Self>> + Send;
+
+    /// Failed: store `next` for after `delay`, then ack.
+    fn retry(self, next: &Envelope, delay: Duration) -> impl Future<Output = Settled<Self>> + Send;
+
+    /// Not now: store `next` for after `delay`, to return at its own priority, then ack.
+    fn defer(self, next: &Envelope, delay: Duration) -> impl Future<Output = Settled<Self>> + Send;
+
+    /// Failed for good: move the job to the dead-letter queue with `reason`.
+    fn dead_letter(self, reason: &str) -> impl Future<Output = Settled<Self>> + Send;
+
+    /// Give the job back to its queue now, unchanged.
+    fn release(self) -> impl Future<Output = Settled<Self>> + Send;
+}
+
+/// The answer to a settlement.
+pub type Settled<D> = Result<(), Unsettled<D>>;
+
+/// A settlement that failed.
+pub struct Unsettled<D> {
+    /// Why.
+    pub error: Error,
+    /// The delivery, when nothing was acked and it may be settled another way.
+    pub delivery: Option<D>,
+}
+
+impl<D> Unsettled<D> {
+    /// Nothing was acked: `delivery` may be settled another way.
+    pub fn back(delivery: D, error: Error) -> Self {
+        Self {
+            error,
+            delivery: Some(delivery),
+        }
+    }
+
+    /// Whether the delivery was settled is unknown; the broker may hand it out again.
+    pub fn lost(error: Error) -> Self {
+        Self {
+            error,
+            delivery: None,
+        }
+    }
+}
+
+impl<D> From<Unsettled<D>> for Error {
+    fn from(unsettled: Unsettled<D>) -> Self {
+        unsettled.error
+    }
+}
+
+impl<D> fmt::Debug for Unsettled<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unsettled")
+            .field("error", &self.error)
+            .field("in_hand", &self.delivery.is_some())
+            .finish()
+    }
+}
