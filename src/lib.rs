@@ -5,26 +5,35 @@ extern crate self as queuey_rabbitmq;
 
 mod backend;
 mod backoff;
+mod dead_letter;
 mod envelope;
 mod error;
+mod handler;
 mod job;
+mod producer;
 mod queue;
 mod retry;
+mod runtime;
 
 pub use backend::{Backend, Delivery, Settled, Unsettled};
 pub use backoff::Backoff;
+pub use dead_letter::{DeadLetter, DeadLetterCause, DeadLetterHook, FnDeadLetterHook};
 pub use envelope::Envelope;
 pub use error::{BoxError, Chain, Error, JobError, Result};
+pub use handler::{FnHandler, JobContext, JobHandler};
 pub use job::Job;
+pub use producer::{EnqueueOptions, Producer};
 pub use queue::{DEFAULT_MAX_PRIORITY, QueueConfig, QueueKind, QueueSet};
 pub use queuey_rabbitmq_derive::{Job, Queues};
 pub use retry::{RetryDecision, RetryPolicy};
+pub use runtime::Runtime;
+pub use uuid::Uuid;
 
 /// The names most programs use.
 pub mod prelude {
     pub use crate::{
-        Backend, Backoff, Delivery, Envelope, Error, Job, JobError, QueueConfig, QueueKind,
-        QueueSet, Queues, RetryPolicy,
+        Backend, Backoff, Delivery, EnqueueOptions, Envelope, Error, Job, JobContext, JobError,
+        JobHandler, Producer, QueueConfig, QueueKind, QueueSet, Queues, RetryPolicy, Runtime,
     };
     pub use serde::{Deserialize, Serialize};
 }
