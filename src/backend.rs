@@ -11,7 +11,7 @@ use std::{fmt, future::Future, time::Duration};
 
 use futures_core::Stream;
 
-use crate::{Envelope, Error, QueueConfig, Result};
+use crate::{Envelope, Error, QueueConfig, Result, Runtime};
 
 /// A transport. Clones share one connection.
 pub trait Backend: Clone + Send + Sync + 'static {
@@ -46,6 +46,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
 
     /// Ends every stream; later calls answer [`Error::Closed`].
     fn close(&self) -> impl Future<Output = Result<()>> + Send;
+
+    /// Where workers on this backend run handlers unless told otherwise.
+    fn runtime(&self) -> Runtime {
+        Runtime::default()
+    }
 }
 
 /// A job in hand, to be settled once. Dropped unsettled, it goes back to its queue.

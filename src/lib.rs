@@ -12,6 +12,7 @@ mod handler;
 mod job;
 mod producer;
 mod queue;
+mod rabbitmq;
 mod retry;
 mod runtime;
 
@@ -22,9 +23,14 @@ pub use envelope::Envelope;
 pub use error::{BoxError, Chain, Error, JobError, Result};
 pub use handler::{FnHandler, JobContext, JobHandler};
 pub use job::Job;
+pub use lapin;
 pub use producer::{EnqueueOptions, Producer};
 pub use queue::{DEFAULT_MAX_PRIORITY, QueueConfig, QueueKind, QueueSet};
 pub use queuey_rabbitmq_derive::{Job, Queues};
+pub use rabbitmq::{
+    Address, RabbitMqBackend, RabbitMqDeliveries, RabbitMqDelivery, RabbitMqOptions, Tls, codec,
+    hold, topology,
+};
 pub use retry::{RetryDecision, RetryPolicy};
 pub use runtime::Runtime;
 pub use uuid::Uuid;
@@ -33,7 +39,8 @@ pub use uuid::Uuid;
 pub mod prelude {
     pub use crate::{
         Backend, Backoff, Delivery, EnqueueOptions, Envelope, Error, Job, JobContext, JobError,
-        JobHandler, Producer, QueueConfig, QueueKind, QueueSet, Queues, RetryPolicy, Runtime,
+        JobHandler, Producer, QueueConfig, QueueKind, QueueSet, Queues, RabbitMqBackend,
+        RabbitMqOptions, RetryPolicy, Runtime,
     };
     pub use serde::{Deserialize, Serialize};
 }

@@ -1,0 +1,154 @@
+//! Declaring: throwaway channels for queues, one shared channel for holds.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use lapin::{Channel, Connection, ErrorKind, options::QueueDeclareOptions};
+
+use super::{error::broker, topology::Declaration};
+use crate::Result;
+
+/// Declares `queues` one after another on a channel of their own, which a refusal closes.
+pub(super) async fn declare(connection: &Connection, queues: &[Declaration]) -> Result<()> {
+    let mut channel = None;
+    for queue in queues {
+        let channel = match &channel {
+            Some(channel) => channel,
+            None => channel.insert(open(connection, &queue.name).await?),
+        };
+        declare_on(channel, queue)
+            .await
+            .map_err(broker("declare", &queue.name))?;
+    }
+    Ok(())
+}
+
+async fn open(connection: &Connection, queue: &str) -> Result<Channel> {
+    connection
+        .create_channel()
+        .await
+        .map_err(broker("declare", queue))
+}
+
+async fn declare_on(channel: &Channel, queue: &Declaration) -> lapin::Result<()> {
+    let options = QueueDeclareOptions {
+        durable: queue.durable,
+        ..QueueDeclareOptions::default()
+    };
+    channel
+        .queue_declare(queue.name.as_str().into(), options, queue.arguments.clone())
+        .await
+        .map(drop)
+}
+
+/// Declares hold queues before every publish into one.
+///
+/// Publishes that ask for one queue at the same time share a declare that starts after each of
+/// them asked; different queues do not wait for each other.
+#[derive(Debug)]
+pub(super) struct Holds {
+    connection: Arc<Connection>,
+    channel: async_lock::Mutex<Option<Channel>>,
+    queues: Mutex<HashMap<String, Asked>>,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    times: u64,
+    declared: Arc<async_lock::Mutex<Option<Declared>>>,
+}
+
+/// The last declare of a hold queue: when it was sent, and how many had asked by then.
+#[derive(Debug, Clone, Copy)]
+struct Declared {
+    sent: Instant,
+    covers: u64,
+}
+
+impl Holds {
+    pub(super) fn new(connection: Arc<Connection>) -> Self {
+        Self {
+            connection,
+            channel: async_lock::Mutex::default(),
+            queues: Mutex::default(),
+        }
+    }
+
+    /// Declares `queue`; answers when the declare was sent, from which its lease runs.
+    pub(super) async fn declare(&self, queue: &Declaration) -> Result<Instant> {
+        let (ticket, slot) = self.ask(&queue.name);
+        let mut declared = slot.lock().await;
+        if let Some(last) = *declared
+            && last.covers >= ticket
+        {
+            return Ok(last.sent);
+        }
+        let covers = self.asked(&queue.name).max(ticket);
+        let sent = Instant::now();
+        self.declare_now(queue).await?;
+        *declared = Some(Declared { sent, covers });
+        drop(declared);
+        self.forget_if_idle(&queue.name, slot);
+        Ok(sent)
+    }
+
+    async fn declare_now(&self, queue: &Declaration) -> Result<()> {
+        loop {
+            let channel = self.channel(&queue.name).await?;
+            match declare_on(&channel, queue).await {
+                Ok(()) => return Ok(()),
+                // Another queue's refusal closed the channel under this declare.
+                Err(error)
+                    if self.connection.status().connected() && !is_about(&error, &queue.name) => {}
+                Err(error) => return Err(broker("declare", &queue.name)(error)),
+            }
+        }
+    }
+
+    async fn channel(&self, queue: &str) -> Result<Channel> {
+        let mut slot = self.channel.lock().await;
+        match &*slot {
+            Some(channel) if channel.status().connected() => Ok(channel.clone()),
+            _ => Ok(slot.insert(open(&self.connection, queue).await?).clone()),
+        }
+    }
+
+    fn ask(&self, queue: &str) -> (u64, Arc<async_lock::Mutex<Option<Declared>>>) {
+        let mut queues = self.queues();
+        let asked = match queues.get_mut(queue) {
+            Some(asked) => asked,
+            None => queues.entry(queue.into()).or_default(),
+        };
+        asked.times += 1;
+        (asked.times, asked.declared.clone())
+    }
+
+    fn asked(&self, queue: &str) -> u64 {
+        self.queues().get(queue).map_or(0, |asked| asked.times)
+    }
+
+    fn forget_if_idle(&self, queue: &str, slot: Arc<async_lock::Mutex<Option<Declared>>>) {
+        let mut queues = self.queues();
+        // The map's and ours: nobody else waits for this queue.
+        if Arc::strong_count(&slot) == 2 {
+            queues.remove(queue);
+        }
+    }
+
+    fn queues(&self) -> std::sync::MutexGuard<'_, HashMap<String, Asked>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_about(error: &lapin::Error, queue: &str) -> bool {
+    match error.kind() {
+        ErrorKind::ProtocolError(answer) => answer
+            .get_message()
+            .as_str()
+            .contains(&format!("'{queue}'")),
+        _ => false,
+    }
+}

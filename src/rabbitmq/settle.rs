@@ -1,0 +1,185 @@
+//! [`RabbitMqDelivery`]: ack, retry, defer, dead-letter, release; publish before ack.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Waker},
+    time::Duration,
+};
+
+use lapin::{
+    message::Delivery as Message,
+    options::{BasicAckOptions, BasicNackOptions, BasicRejectOptions},
+};
+
+use super::{codec, consume::Subscription, error::broker};
+use crate::{Chain, Delivery, Envelope, Error, Settled, Unsettled, runtime::client};
+
+/// How long a body that could not be set aside is kept from coming straight back.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// A job from RabbitMQ.
+pub struct RabbitMqDelivery {
+    envelope: Envelope,
+    redelivered: bool,
+    tag: u64,
+    subscription: Arc<Subscription>,
+    settled: bool,
+}
+
+impl RabbitMqDelivery {
+    pub(super) fn new(
+        envelope: Envelope,
+        message: &Message,
+        subscription: Arc<Subscription>,
+    ) -> Self {
+        Self {
+            envelope,
+            redelivered: message.redelivered,
+            tag: message.delivery_tag,
+            subscription,
+            settled: false,
+        }
+    }
+
+    /// Sends the one answer to this delivery.
+    async fn answer(
+        mut self,
+        action: &'static str,
+        answer: impl Future<Output = lapin::Result<()>>,
+    ) -> Settled<Self> {
+        self.settled = true;
+        answer
+            .await
+            .map_err(|error| Unsettled::lost(broker(action, &self.subscription.queue)(error)))
+    }
+
+    /// Acks once the successor is stored, or keeps the job in hand.
+    async fn ack_after(self, stored: Result<(), Error>) -> Settled<Self> {
+        match stored {
+            Ok(()) => self.ack().await,
+            Err(error) => Err(Unsettled::back(self, error)),
+        }
+    }
+}
+
+impl Delivery for RabbitMqDelivery {
+    fn envelope(&self) -> &Envelope {
+        &self.envelope
+    }
+
+    fn redelivered(&self) -> bool {
+        self.redelivered
+    }
+
+    async fn ack(self) -> Settled<Self> {
+        let (subscription, tag) = (self.subscription.clone(), self.tag);
+        let ack = subscription
+            .channel
+            .basic_ack(tag, BasicAckOptions::default());
+        self.answer("ack a job of", ack).await
+    }
+
+    async fn retry(self, next: &Envelope, delay: Duration) -> Settled<Self> {
+        let backend = &self.subscription.backend;
+        let granularity = backend.options().retry_granularity;
+        let stored = backend.hold(next, delay, granularity).await;
+        self.ack_after(stored).await
+    }
+
+    async fn defer(self, next: &Envelope, delay: Duration) -> Settled<Self> {
+        let backend = &self.subscription.backend;
+        let granularity = backend.options().deferred_granularity;
+        let stored = backend.hold(next, delay, granularity).await;
+        self.ack_after(stored).await
+    }
+
+    async fn dead_letter(self, reason: &str) -> Settled<Self> {
+        let Subscription { backend, queue, .. } = &*self.subscription;
+        if !backend.options().declare_dead_letter_queues {
+            let id = self.envelope.job_id;
+            log::warn!("job {id} of `{queue}` is rejected, no dead-letter queue: {reason}");
+            let (subscription, tag) = (self.subscription.clone(), self.tag);
+            let reject = subscription
+                .channel
+                .basic_reject(tag, BasicRejectOptions { requeue: false });
+            return self.answer("reject a job of", reject).await;
+        }
+        // A body may name a queue this backend knows nothing of: then where it was found counts.
+        let queue = match backend.declared(&self.envelope.queue) {
+            Some(_) => &self.envelope.queue,
+            None => queue,
+        };
+        let properties = codec::dead_properties(&self.envelope, reason, backend.frame_max());
+        let stored = backend
+            .publish_dead(queue, properties, self.envelope.to_bytes())
+            .await;
+        self.ack_after(stored).await
+    }
+
+    async fn release(self) -> Settled<Self> {
+        let (subscription, tag) = (self.subscription.clone(), self.tag);
+        let nack = subscription.channel.basic_nack(tag, REQUEUE);
+        self.answer("give back a job of", nack).await
+    }
+}
+
+const REQUEUE: BasicNackOptions = BasicNackOptions {
+    multiple: false,
+    requeue: true,
+};
+
+impl Drop for RabbitMqDelivery {
+    fn drop(&mut self) {
+        if !self.settled {
+            let nack = pin!(self.subscription.channel.basic_nack(self.tag, REQUEUE));
+            // The first poll hands the frame to the client; there is nothing to wait for.
+            let _ = nack.poll(&mut Context::from_waker(Waker::noop()));
+        }
+    }
+}
+
+/// Moves a body that is not an envelope out of the way, byte for byte.
+pub(super) async fn set_aside(
+    message: Message,
+    error: serde_json::Error,
+    subscription: Arc<Subscription>,
+) {
+    let Subscription {
+        backend,
+        queue,
+        channel,
+    } = &*subscription;
+    let (tag, bytes) = (message.delivery_tag, message.data.len());
+    log::warn!("a body of {bytes} bytes on `{queue}` is not an envelope, set aside: {error}");
+    let settled = if backend.options().declare_dead_letter_queues {
+        let properties =
+            codec::malformed_properties(&message.properties, queue, backend.frame_max());
+        match backend.publish_dead(queue, properties, message.data).await {
+            Ok(()) => channel.basic_ack(tag, BasicAckOptions::default()).await,
+            Err(error) => {
+                log::error!("a malformed body stays on `{queue}`: {}", Chain(&error));
+                client().sleep(PAUSE).await;
+                channel.basic_nack(tag, REQUEUE).await
+            }
+        }
+    } else {
+        channel
+            .basic_reject(tag, BasicRejectOptions { requeue: false })
+            .await
+    };
+    if let Err(error) = settled {
+        log::error!("a malformed body on `{queue}` is not settled and will come back: {error}");
+    }
+}
+
+impl fmt::Debug for RabbitMqDelivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RabbitMqDelivery")
+            .field("envelope", &self.envelope)
+            .field("redelivered", &self.redelivered)
+            .finish()
+    }
+}
