@@ -1,0 +1,7 @@
+use queuey_rabbitmq::Job;
+
+#[derive(Job)]
+#[job(queue = Queue::Emails, name = "welcome", aliases = ["welcome"])]
+struct Welcome;
+
+fn main() {}

@@ -1,0 +1,6 @@
+use queuey_rabbitmq::Job;
+
+#[derive(Job)]
+struct Welcome;
+
+fn main() {}

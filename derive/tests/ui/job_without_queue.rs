@@ -1,0 +1,7 @@
+use queuey_rabbitmq::Job;
+
+#[derive(Job)]
+#[job(name = "welcome")]
+struct Welcome;
+
+fn main() {}

@@ -1,0 +1,9 @@
+use queuey_rabbitmq::Queues;
+
+#[derive(Queues)]
+enum Queue {
+    #[queue(prefetch = 16, name = "emails", prefetch = 16)]
+    Emails,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use queuey_rabbitmq::Queues;
+
+#[derive(Queues)]
+struct Queue;
+
+fn main() {}
