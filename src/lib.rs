@@ -14,6 +14,7 @@ mod producer;
 mod queue;
 mod retry;
 mod runtime;
+mod worker;
 
 pub use backend::{Backend, Delivery, Settled, Unsettled};
 pub use backoff::Backoff;
@@ -28,12 +29,14 @@ pub use queuey_rabbitmq_derive::{Job, Queues};
 pub use retry::{RetryDecision, RetryPolicy};
 pub use runtime::Runtime;
 pub use uuid::Uuid;
+pub use worker::{Counts, Report, StopReason, Worker, WorkerBuilder, WorkerHandle};
 
 /// The names most programs use.
 pub mod prelude {
     pub use crate::{
-        Backend, Backoff, Delivery, EnqueueOptions, Envelope, Error, Job, JobContext, JobError,
-        JobHandler, Producer, QueueConfig, QueueKind, QueueSet, Queues, RetryPolicy, Runtime,
+        Backend, Backoff, DeadLetter, DeadLetterCause, DeadLetterHook, Delivery, EnqueueOptions,
+        Envelope, Error, Job, JobContext, JobError, JobHandler, Producer, QueueConfig, QueueKind,
+        QueueSet, Queues, Report, RetryPolicy, Runtime, Worker, WorkerBuilder, WorkerHandle,
     };
     pub use serde::{Deserialize, Serialize};
 }
