@@ -10,6 +10,7 @@ mod envelope;
 mod error;
 mod handler;
 mod job;
+mod memory;
 mod producer;
 mod queue;
 mod retry;
@@ -22,6 +23,7 @@ pub use envelope::Envelope;
 pub use error::{BoxError, Chain, Error, JobError, Result};
 pub use handler::{FnHandler, JobContext, JobHandler};
 pub use job::Job;
+pub use memory::{AckKind, MemoryBackend, MemoryCounts, MemoryDeliveries, MemoryDelivery};
 pub use producer::{EnqueueOptions, Producer};
 pub use queue::{DEFAULT_MAX_PRIORITY, QueueConfig, QueueKind, QueueSet};
 pub use queuey_rabbitmq_derive::{Job, Queues};
@@ -32,8 +34,9 @@ pub use uuid::Uuid;
 /// The names most programs use.
 pub mod prelude {
     pub use crate::{
-        Backend, Backoff, Delivery, EnqueueOptions, Envelope, Error, Job, JobContext, JobError,
-        JobHandler, Producer, QueueConfig, QueueKind, QueueSet, Queues, RetryPolicy, Runtime,
+        AckKind, Backend, Backoff, Delivery, EnqueueOptions, Envelope, Error, Job, JobContext,
+        JobError, JobHandler, MemoryBackend, Producer, QueueConfig, QueueKind, QueueSet, Queues,
+        RetryPolicy, Runtime,
     };
     pub use serde::{Deserialize, Serialize};
 }
