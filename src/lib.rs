@@ -10,6 +10,7 @@ mod envelope;
 mod error;
 mod handler;
 mod job;
+mod memory;
 mod producer;
 mod queue;
 mod retry;
@@ -23,6 +24,7 @@ pub use envelope::Envelope;
 pub use error::{BoxError, Chain, Error, JobError, Result};
 pub use handler::{FnHandler, JobContext, JobHandler};
 pub use job::Job;
+pub use memory::{AckKind, MemoryBackend, MemoryCounts, MemoryDeliveries, MemoryDelivery};
 pub use producer::{EnqueueOptions, Producer};
 pub use queue::{DEFAULT_MAX_PRIORITY, QueueConfig, QueueKind, QueueSet};
 pub use queuey_rabbitmq_derive::{Job, Queues};
@@ -34,9 +36,10 @@ pub use worker::{Counts, Report, StopReason, Worker, WorkerBuilder, WorkerHandle
 /// The names most programs use.
 pub mod prelude {
     pub use crate::{
-        Backend, Backoff, DeadLetter, DeadLetterCause, DeadLetterHook, Delivery, EnqueueOptions,
-        Envelope, Error, Job, JobContext, JobError, JobHandler, Producer, QueueConfig, QueueKind,
-        QueueSet, Queues, Report, RetryPolicy, Runtime, Worker, WorkerBuilder, WorkerHandle,
+        AckKind, Backend, Backoff, DeadLetter, DeadLetterCause, DeadLetterHook, Delivery,
+        EnqueueOptions, Envelope, Error, Job, JobContext, JobError, JobHandler, MemoryBackend,
+        Producer, QueueConfig, QueueKind, QueueSet, Queues, Report, RetryPolicy, Runtime, Worker,
+        WorkerBuilder, WorkerHandle,
     };
     pub use serde::{Deserialize, Serialize};
 }
