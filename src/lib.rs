@@ -3,17 +3,23 @@
 // The generated code of the derives names this crate from outside; inside, it is itself.
 extern crate self as queuey_rabbitmq;
 
-mod backend;
+// The words, in reading order: pure, no async, no locks, no log.
 mod backoff;
-mod dead_letter;
 mod envelope;
 mod error;
-mod handler;
 mod job;
-mod producer;
 mod queue;
-mod rabbitmq;
 mod retry;
+// The contract.
+mod backend;
+mod dead_letter;
+mod handler;
+// Sending and working.
+mod producer;
+mod worker;
+// The transports, and where everything runs.
+mod memory;
+mod rabbitmq;
 mod runtime;
 
 pub use backend::{Backend, Delivery, Settled, Unsettled};
@@ -24,6 +30,7 @@ pub use error::{BoxError, Chain, Error, JobError, Result};
 pub use handler::{FnHandler, JobContext, JobHandler};
 pub use job::Job;
 pub use lapin;
+pub use memory::{AckKind, MemoryBackend, MemoryCounts, MemoryDeliveries, MemoryDelivery};
 pub use producer::{EnqueueOptions, Producer};
 pub use queue::{DEFAULT_MAX_PRIORITY, QueueConfig, QueueKind, QueueSet};
 pub use queuey_rabbitmq_derive::{Job, Queues};
@@ -34,13 +41,15 @@ pub use rabbitmq::{
 pub use retry::{RetryDecision, RetryPolicy};
 pub use runtime::Runtime;
 pub use uuid::Uuid;
+pub use worker::{Counts, Report, StopReason, Worker, WorkerBuilder, WorkerHandle};
 
 /// The names most programs use.
 pub mod prelude {
     pub use crate::{
-        Backend, Backoff, Delivery, EnqueueOptions, Envelope, Error, Job, JobContext, JobError,
-        JobHandler, Producer, QueueConfig, QueueKind, QueueSet, Queues, RabbitMqBackend,
-        RabbitMqOptions, RetryPolicy, Runtime,
+        AckKind, Backend, Backoff, DeadLetter, DeadLetterCause, DeadLetterHook, Delivery,
+        EnqueueOptions, Envelope, Error, Job, JobContext, JobError, JobHandler, MemoryBackend,
+        Producer, QueueConfig, QueueKind, QueueSet, Queues, RabbitMqBackend, RabbitMqOptions,
+        Report, RetryPolicy, Runtime, Worker, WorkerBuilder, WorkerHandle,
     };
     pub use serde::{Deserialize, Serialize};
 }

@@ -42,14 +42,25 @@ debian_mirror() {
     grep -Eo '^(deb|URIs:) .*' | grep -Eom1 'https?://[^ ]+/debian/?( |$)' || true
 }
 
-# sid cannot always be bootstrapped: its base is trixie's.
-build_root() {
-  local root=$1 base=${suite/sid/trixie} mirror
+# Makes a folder that is there only when it is complete.
+completely() { # FOLDER MAKE: runs MAKE PARTIAL-FOLDER
+  [ ! -e "$1" ] || return 0
+  retry "$2" "$1.partial"
+  "${sudo[@]}" mv "$1.partial" "$1"
+}
+
+bootstrap() {
+  local mirror
   mirror=$(debian_mirror)
-  "${sudo[@]}" rm -rf "$root" &&
+  "${sudo[@]}" rm -rf "$1" &&
     "${sudo[@]}" unshare --mount debootstrap --variant=minbase --include=ca-certificates \
-      "$base" "$root" ${mirror:+"${mirror% }"} &&
-    "${sudo[@]}" unshare --mount chroot "$root" sh -ec '
+      "$base" "$1" ${mirror:+"${mirror% }"}
+}
+
+add_rabbitmq() {
+  "${sudo[@]}" rm -rf "$1" &&
+    "${sudo[@]}" cp -a "$cache/debian-$base" "$1" &&
+    "${sudo[@]}" unshare --mount chroot "$1" sh -ec '
       export DEBIAN_FRONTEND=noninteractive
       printf "#!/bin/sh\nexit 101\n" >/usr/sbin/policy-rc.d
       chmod +x /usr/sbin/policy-rc.d
@@ -64,10 +75,10 @@ build_root() {
 }
 
 install_root() {
-  [ ! -e "$root" ] || return 0 # another run was faster
+  local base=${suite/sid/trixie} # sid cannot always be bootstrapped
   command -v debootstrap || apt_install debootstrap debian-archive-keyring
-  retry build_root "$cache/.$version.partial"
-  "${sudo[@]}" mv "$cache/.$version.partial" "$root"
+  completely "$cache/debian-$base" bootstrap
+  completely "$root" add_rabbitmq
 }
 
 # One at a time over all runs; in a process group of its own, to be stopped as a whole.

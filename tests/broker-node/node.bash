@@ -4,8 +4,8 @@
 # Starts a program in a session of its own, whose id goes to a file.
 launch() {
   "${enter[@]}" sh -c 'rm -f "$HOME/$0.pid"' "$1"
-  "${enter[@]}" setsid sh -c 'echo $$ >"$HOME/$0.pid"; exec "$@"' "$@" \
-    </dev/null >>"$private/$1.out" 2>&1 &
+  "${enter[@]}" setsid sh -c 'echo $$ >"$HOME/$0.pid"; exec "$@" >>"$HOME/$0.out" 2>&1' "$@" \
+    </dev/null >"$private/launch.out" 2>&1 &
   disown
   until [ -s "$private/node/$1.pid" ] || [ ! -d "/proc/$!" ]; do sleep 0.02; done
 }
@@ -33,7 +33,7 @@ await_node() {
   local deadline=$((SECONDS + 60))
   until accepts_amqp; do
     if [ $SECONDS -ge $deadline ] || ! running node; then
-      tail -n 30 "$private/node.out" "$private/node/rabbit.log" >&2 2>/dev/null || true
+      tail -n 30 "$private/launch.out" "$private"/node/{node.out,rabbit.log} >&2 2>/dev/null || true
       echo "with-broker: the RabbitMQ node did not start" >&2
       return 1
     fi

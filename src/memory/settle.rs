@@ -1,0 +1,149 @@
+//! [`MemoryDelivery`]: a job in hand; dropped, it goes back.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use super::{
+    inspect::AckKind,
+    queue::Taken,
+    state::{Shared, State},
+};
+use crate::{Delivery, Envelope, Result, Settled, Unsettled};
+
+/// A job taken from a queue of the [`MemoryBackend`](crate::MemoryBackend).
+///
+/// Given back, it returns to where it stood, and is redelivered.
+pub struct MemoryDelivery {
+    envelope: Envelope,
+    redelivered: bool,
+    hand: Hand,
+}
+
+/// Holds a job until it is settled.
+pub(super) struct Hand {
+    shared: Arc<Shared>,
+    queue: Arc<str>,
+    consumer: u64,
+    taken: Option<Taken>,
+}
+
+impl Hand {
+    pub(super) fn new(shared: &Arc<Shared>, queue: &Arc<str>, consumer: u64, taken: Taken) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            queue: Arc::clone(queue),
+            consumer,
+            taken: Some(taken),
+        }
+    }
+
+    pub(super) fn into_delivery(self, envelope: Envelope) -> MemoryDelivery {
+        let redelivered = self.taken.as_ref().is_some_and(Taken::redelivered);
+        MemoryDelivery {
+            envelope,
+            redelivered,
+            hand: self,
+        }
+    }
+
+    /// Moves a body that is no envelope to the dead letters.
+    pub(super) fn malformed(mut self) {
+        if let Some(taken) = self.taken.take() {
+            self.shared.update(|state, _| {
+                if let Some((queue, body)) = state.settle(&self.queue, self.consumer, taken) {
+                    queue.records.malformed(body);
+                }
+            });
+        }
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken.take() {
+            self.shared
+                .update(|state, _| state.give_back(&self.queue, self.consumer, taken));
+        }
+    }
+}
+
+/// What becomes of a settled job in the records.
+enum Record {
+    Acked(AckKind),
+    Dead(String),
+}
+
+impl MemoryDelivery {
+    /// Runs `store` and, unless it refuses, settles the job; nobody sees the one without the other.
+    fn settle(
+        self,
+        record: Record,
+        store: impl FnOnce(&mut State, Duration) -> Result<()>,
+    ) -> Settled<Self> {
+        let shared = Arc::clone(&self.hand.shared);
+        shared.update(|state, now| {
+            if let Err(error) = store(state, now) {
+                return Err(Unsettled::back(self, error));
+            }
+            let Self {
+                envelope, mut hand, ..
+            } = self;
+            if let Some(taken) = hand.taken.take()
+                && let Some((queue, _)) = state.settle(&hand.queue, hand.consumer, taken)
+            {
+                match record {
+                    Record::Acked(kind) => queue.records.acked(envelope, kind),
+                    Record::Dead(reason) => queue.records.dead(envelope, reason),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Stores `next` for after `delay`, then acks.
+    fn follow(self, kind: AckKind, next: &Envelope, delay: Duration) -> Settled<Self> {
+        let body = next.to_bytes();
+        self.settle(Record::Acked(kind), |state, now| {
+            state.put(&next.queue, body, next.priority, Some(delay), now)
+        })
+    }
+}
+
+impl Delivery for MemoryDelivery {
+    fn envelope(&self) -> &Envelope {
+        &self.envelope
+    }
+
+    fn redelivered(&self) -> bool {
+        self.redelivered
+    }
+
+    async fn ack(self) -> Settled<Self> {
+        self.settle(Record::Acked(AckKind::Succeeded), |_, _| Ok(()))
+    }
+
+    async fn retry(self, next: &Envelope, delay: Duration) -> Settled<Self> {
+        self.follow(AckKind::Retried, next, delay)
+    }
+
+    async fn defer(self, next: &Envelope, delay: Duration) -> Settled<Self> {
+        self.follow(AckKind::Deferred, next, delay)
+    }
+
+    async fn dead_letter(self, reason: &str) -> Settled<Self> {
+        self.settle(Record::Dead(reason.into()), |state, _| state.check_open())
+    }
+
+    async fn release(self) -> Settled<Self> {
+        drop(self);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for MemoryDelivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryDelivery")
+            .field("envelope", &self.envelope)
+            .field("redelivered", &self.redelivered)
+            .finish_non_exhaustive()
+    }
+}

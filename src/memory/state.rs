@@ -1,0 +1,313 @@
+//! [`Shared`]: all queues, their consumers and the clock behind one lock.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::Waker,
+    time::Duration,
+};
+
+use super::{
+    clock::{Clock, Wait},
+    inspect::Records,
+    queue::{QueueState, Taken},
+};
+use crate::{Error, QueueConfig, Result};
+
+/// The longest delay a hold queue of the broker can have.
+const MAX_DELAY: Duration = Duration::from_millis(2_147_483_647);
+
+#[derive(Debug)]
+pub(super) struct Shared(Mutex<State>);
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) clock: Clock,
+    pub(super) closed: bool,
+    pub(super) queues: BTreeMap<String, Queue>,
+    consumers: u64,
+    /// Who waits for idleness, and when each will look again by itself.
+    idlers: Vec<(Waker, Option<Duration>)>,
+    /// To be woken once the lock is free.
+    woken: Vec<Waker>,
+}
+
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) config: QueueConfig,
+    pub(super) jobs: QueueState,
+    pub(super) records: Records,
+    consumers: BTreeMap<u64, Consumer>,
+}
+
+#[derive(Debug)]
+pub(super) struct Consumer {
+    prefetch: usize,
+    in_hand: usize,
+    waker: Option<Waker>,
+}
+
+/// What a consumer finds.
+pub(super) enum Next {
+    Taken(Taken),
+    Nothing(Option<Wait>),
+    Closed,
+}
+
+impl Shared {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self(Mutex::new(State {
+            clock,
+            closed: false,
+            queues: BTreeMap::new(),
+            consumers: 0,
+            idlers: Vec::new(),
+            woken: Vec::new(),
+        }))
+    }
+
+    /// Brings the queues up to now, runs `change`, and wakes whom it concerns.
+    ///
+    /// `change` must drop no waker and no delivery: either may come back for the lock.
+    pub(super) fn update<T>(&self, change: impl FnOnce(&mut State, Duration) -> T) -> T {
+        let mut state = self.lock();
+        let now = state.tick();
+        let answer = change(&mut state, now);
+        state.wake_idlers();
+        let woken = std::mem::take(&mut state.woken);
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+        answer
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Creates `queue` unless it is there.
+    pub(super) fn declare(&mut self, queue: &QueueConfig) {
+        self.queues
+            .entry(queue.name.clone())
+            .or_insert_with(|| Queue {
+                config: queue.clone(),
+                jobs: QueueState::new(queue.message_ttl, queue.max_priority.unwrap_or(0)),
+                records: Records::default(),
+                consumers: BTreeMap::new(),
+            });
+    }
+
+    /// Puts a job on `queue`, now or after `delay`.
+    pub(super) fn put(
+        &mut self,
+        name: &str,
+        body: Vec<u8>,
+        priority: u8,
+        delay: Option<Duration>,
+        now: Duration,
+    ) -> Result<()> {
+        self.check_open()?;
+        let Some(queue) = self.queues.get_mut(name) else {
+            return Err(match delay {
+                Some(_) => Error::UnknownQueue(name.into()),
+                None => Error::Unroutable {
+                    queue: name.into(),
+                    reply: "NO_ROUTE".into(),
+                },
+            });
+        };
+        match delay.unwrap_or_default() {
+            delay if delay > MAX_DELAY => {
+                return Err(Error::DelayTooLong {
+                    queue: name.into(),
+                    delay,
+                    max: MAX_DELAY,
+                });
+            }
+            Duration::ZERO => queue.jobs.push(body, priority, now),
+            delay => {
+                let due = now.saturating_add(delay);
+                let sooner = queue.jobs.next_due().is_none_or(|next| due < next);
+                queue.jobs.hold(body, priority, due);
+                if !sooner {
+                    return Ok(());
+                }
+            }
+        }
+        queue.wake(&mut self.woken);
+        Ok(())
+    }
+
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.closed {
+            return Err(Error::Closed);
+        }
+        Ok(())
+    }
+
+    /// Adds a consumer of `queue` and answers its number.
+    pub(super) fn subscribe(&mut self, name: &str, prefetch: u16) -> Result<u64> {
+        self.check_open()?;
+        let Some(queue) = self.queues.get_mut(name) else {
+            let reply = format!("NOT_FOUND - no queue '{name}', declare it first");
+            return Err(Error::broker("consume", name, reply));
+        };
+        self.consumers += 1;
+        queue.consumers.insert(
+            self.consumers,
+            Consumer {
+                prefetch: match prefetch {
+                    0 => usize::MAX,
+                    limit => limit.into(),
+                },
+                in_hand: 0,
+                waker: None,
+            },
+        );
+        Ok(self.consumers)
+    }
+
+    /// Removes a consumer; what it has in hand stays there.
+    pub(super) fn unsubscribe(&mut self, name: &str, consumer: u64) -> Option<Consumer> {
+        self.queues.get_mut(name)?.consumers.remove(&consumer)
+    }
+
+    /// The next job for this consumer; without one, `waker` is kept, and the one before returned.
+    pub(super) fn next(
+        &mut self,
+        name: &str,
+        consumer: u64,
+        waker: &Waker,
+    ) -> (Next, Option<Waker>) {
+        let Self {
+            queues,
+            clock,
+            closed: false,
+            ..
+        } = self
+        else {
+            return (Next::Closed, None);
+        };
+        let Some(queue) = queues.get_mut(name) else {
+            return (Next::Closed, None);
+        };
+        let Some(consumer) = queue.consumers.get_mut(&consumer) else {
+            return (Next::Closed, None);
+        };
+        let mut wait = None;
+        if consumer.has_room() {
+            if let Some(taken) = queue.jobs.take() {
+                consumer.in_hand += 1;
+                return (Next::Taken(taken), consumer.waker.take());
+            }
+            wait = queue.jobs.next_due().and_then(|due| clock.wait_until(due));
+        }
+        let before = consumer.waker.replace(waker.clone());
+        (Next::Nothing(wait), before)
+    }
+
+    /// Forgets a job in hand and returns its queue and body.
+    pub(super) fn settle(
+        &mut self,
+        name: &str,
+        consumer: u64,
+        taken: Taken,
+    ) -> Option<(&mut Queue, Vec<u8>)> {
+        let queue = self.queues.get_mut(name)?;
+        let body = queue.jobs.settle(taken);
+        queue.free_slot(consumer, &mut self.woken);
+        Some((queue, body))
+    }
+
+    /// Puts a job in hand back where it stood.
+    pub(super) fn give_back(&mut self, name: &str, consumer: u64, taken: Taken) {
+        if let Some(queue) = self.queues.get_mut(name) {
+            queue.jobs.give_back(taken);
+            queue.free_slot(consumer, &mut self.woken);
+            queue.wake(&mut self.woken);
+        }
+    }
+
+    /// Ends all streams.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        for queue in self.queues.values_mut() {
+            let wakers = queue.consumers.values_mut();
+            self.woken
+                .extend(wakers.filter_map(|consumer| consumer.waker.take()));
+        }
+    }
+
+    /// Whether all work is done; if not, `waker` is kept and the answer is how long to wait.
+    pub(super) fn idle_or_wait(&mut self, waker: &Waker) -> Result<(), Option<Wait>> {
+        if self.is_idle() {
+            return Ok(());
+        }
+        let next = self.next_event();
+        self.idlers.push((waker.clone(), next));
+        Err(next.and_then(|at| self.clock.wait_until(at)))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.queues.values().all(|queue| {
+            let jobs = &queue.jobs;
+            let waiting =
+                jobs.pending().len() > 0 || (!self.clock.is_manual() && jobs.held().len() > 0);
+            jobs.in_hand() == 0 && (self.closed || !waiting)
+        })
+    }
+
+    fn next_event(&self) -> Option<Duration> {
+        let events = self.queues.values().map(|queue| queue.jobs.next_event());
+        events.flatten().min()
+    }
+
+    fn wake_idlers(&mut self) {
+        if self.idlers.is_empty() {
+            return;
+        }
+        let (idle, next) = (self.is_idle(), self.next_event());
+        let sooner = |alarm: Option<Duration>| {
+            next.is_some_and(|next| alarm.is_none_or(|alarm| next < alarm))
+        };
+        let woken = self
+            .idlers
+            .extract_if(.., |(_, alarm)| idle || sooner(*alarm));
+        self.woken.extend(woken.map(|(waker, _)| waker));
+    }
+
+    /// Brings every queue up to now; after closing, what is held stays held.
+    fn tick(&mut self) -> Duration {
+        let now = self.clock.now();
+        if !self.closed {
+            for queue in self.queues.values_mut() {
+                if queue.jobs.tick(now) {
+                    queue.wake(&mut self.woken);
+                }
+            }
+        }
+        now
+    }
+}
+
+impl Queue {
+    /// Wakes every consumer that could take a job.
+    fn wake(&mut self, woken: &mut Vec<Waker>) {
+        let ready = self.consumers.values_mut().filter(|c| c.has_room());
+        woken.extend(ready.filter_map(|consumer| consumer.waker.take()));
+    }
+
+    fn free_slot(&mut self, consumer: u64, woken: &mut Vec<Waker>) {
+        if let Some(consumer) = self.consumers.get_mut(&consumer) {
+            consumer.in_hand -= 1;
+            woken.extend(consumer.waker.take());
+        }
+    }
+}
+
+impl Consumer {
+    fn has_room(&self) -> bool {
+        self.in_hand < self.prefetch
+    }
+}

@@ -1,0 +1,187 @@
+//! [`WorkerBuilder`]: which queues, which handlers, and how they are run.
+
+use std::{
+    collections::HashMap, fmt, future::Future, marker::PhantomData, sync::Arc, time::Duration,
+};
+
+use async_lock::Semaphore;
+
+use super::{
+    Worker, WorkerHandle,
+    dispatch::Dispatcher,
+    hook::Hook,
+    registry::{Entry, Registry},
+};
+use crate::{
+    Backend, DeadLetterHook, FnHandler, Job, JobContext, JobError, JobHandler, QueueConfig,
+    QueueSet, Result, RetryPolicy, Runtime,
+};
+
+/// Sets up a [`Worker`]. Of two calls to one setter, the last wins.
+#[must_use = "nothing is declared or consumed before `build`"]
+pub struct WorkerBuilder<Q, B> {
+    backend: B,
+    queues: Vec<Q>,
+    handlers: Vec<(Q, Entry)>,
+    queue_overrides: HashMap<Q, RetryPolicy>,
+    job_overrides: HashMap<&'static str, RetryPolicy>,
+    concurrency: Option<usize>,
+    job_timeout: Option<Duration>,
+    hook: Option<Hook>,
+    runtime: Option<Runtime>,
+    close_backend: bool,
+}
+
+impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
+    pub(super) fn new(backend: B) -> Self {
+        Self {
+            backend,
+            queues: Q::all().to_vec(),
+            handlers: Vec::new(),
+            queue_overrides: HashMap::new(),
+            job_overrides: HashMap::new(),
+            concurrency: None,
+            job_timeout: None,
+            hook: None,
+            runtime: None,
+            close_backend: false,
+        }
+    }
+
+    /// Runs the jobs of one type with `handler`, whichever queue they come from.
+    ///
+    /// A job without a handler is dead-lettered: give every worker of a queue a handler for each
+    /// type that travels on it.
+    pub fn handler<H: JobHandler<Job: Job<Queue = Q>>>(mut self, handler: H) -> Self {
+        self.handlers.push((H::Job::QUEUE, Entry::new(handler)));
+        self
+    }
+
+    /// Runs the jobs of type `J` with a closure.
+    pub fn handler_fn<J, F, R>(self, run: F) -> Self
+    where
+        J: Job<Queue = Q>,
+        F: Fn(J, JobContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), JobError>> + Send,
+    {
+        self.handler(FnHandler::new(run))
+    }
+
+    /// Consumes only these queues; all of the set by default.
+    pub fn queues(mut self, queues: &[Q]) -> Self {
+        self.queues.clear();
+        for queue in queues {
+            if !self.queues.contains(queue) {
+                self.queues.push(*queue);
+            }
+        }
+        self
+    }
+
+    /// How many jobs may run at once, at least 1; by default as many as are prefetched.
+    pub fn concurrency(mut self, jobs: usize) -> Self {
+        self.concurrency = Some(jobs);
+        self
+    }
+
+    /// The policy of the jobs that belong to `queue`, in this worker; beats their attributes.
+    pub fn retry_override(mut self, queue: Q, policy: RetryPolicy) -> Self {
+        self.queue_overrides.insert(queue, policy);
+        self
+    }
+
+    /// The policy of the jobs of type `J`, in this worker; beats that of the queue.
+    pub fn job_retry_override<J: Job<Queue = Q>>(mut self, policy: RetryPolicy) -> Self {
+        self.job_overrides.insert(J::NAME, policy);
+        self
+    }
+
+    /// Tells `hook` of every job that is given up. It has 30 s to take notice.
+    pub fn on_dead_letter(mut self, hook: impl DeadLetterHook) -> Self {
+        self.hook = Some(Hook::new(hook));
+        self
+    }
+
+    /// How long one run may take; no limit by default.
+    ///
+    /// Past it, the handler is dropped at its next await and the run counts as failed, retryable.
+    pub fn job_timeout(mut self, limit: Duration) -> Self {
+        self.job_timeout = Some(limit);
+        self
+    }
+
+    /// Where handlers run; [`Runtime::default`], taken in [`build`](Self::build), by default.
+    pub fn runtime(mut self, runtime: Runtime) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// Whether [`Worker::run`] closes the backend when it ends; `false` by default.
+    pub fn close_backend_on_shutdown(mut self, close: bool) -> Self {
+        self.close_backend = close;
+        self
+    }
+
+    /// Declares the queues consumed and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::DuplicateHandler`](crate::Error::DuplicateHandler) before anything is declared;
+    /// else whatever the backend has against a declaration.
+    pub async fn build(self) -> Result<Worker<Q, B>> {
+        self.log_inert_overrides();
+        let mut entries = Vec::with_capacity(self.handlers.len());
+        for (queue, mut entry) in self.handlers {
+            let job = self.job_overrides.get(entry.name);
+            if let Some(policy) = job.or_else(|| self.queue_overrides.get(&queue)) {
+                entry.policy = *policy;
+            }
+            entries.push(entry);
+        }
+        let registry = Registry::new(entries)?;
+        let queues: Vec<QueueConfig> = self.queues.iter().map(QueueSet::config).collect();
+        self.backend.declare(&queues).await?;
+        let prefetched = || queues.iter().map(|queue| usize::from(queue.prefetch)).sum();
+        let concurrency = self.concurrency.unwrap_or_else(prefetched).max(1);
+        Ok(Worker {
+            backend: self.backend,
+            queues,
+            concurrency,
+            slots: Arc::new(Semaphore::new(concurrency)),
+            dispatcher: Arc::new(Dispatcher {
+                registry,
+                hook: self.hook,
+                job_timeout: self.job_timeout,
+                runtime: self.runtime.unwrap_or_default(),
+                handle: WorkerHandle::new(),
+            }),
+            close_backend: self.close_backend,
+            set: PhantomData,
+        })
+    }
+
+    fn log_inert_overrides(&self) {
+        let handled = |name| self.handlers.iter().any(|(_, entry)| entry.name == name);
+        for name in self.job_overrides.keys().filter(|name| !handled(**name)) {
+            log::debug!("a retry policy is set for job type `{name}`, which has no handler");
+        }
+        let served = |queue| self.handlers.iter().any(|(of, _)| of == queue);
+        for queue in self.queue_overrides.keys().filter(|queue| !served(*queue)) {
+            let queue = queue.name();
+            log::debug!("a retry policy is set for queue `{queue}`, whose jobs have no handler");
+        }
+    }
+}
+
+impl<Q: fmt::Debug, B> fmt::Debug for WorkerBuilder<Q, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let handlers: Vec<_> = self.handlers.iter().map(|(_, entry)| entry.name).collect();
+        f.debug_struct("WorkerBuilder")
+            .field("queues", &self.queues)
+            .field("handlers", &handlers)
+            .field("concurrency", &self.concurrency)
+            .field("job_timeout", &self.job_timeout)
+            .field("has_dead_letter_hook", &self.hook.is_some())
+            .field("closes_backend", &self.close_backend)
+            .finish()
+    }
+}

@@ -1,0 +1,43 @@
+//! [`Dispatcher`]: one delivery, from the lookup of its handler to its settlement.
+
+use std::time::Duration;
+
+use super::{
+    WorkerHandle, hook::Hook, outcome::Outcome, panic::Contained, registry::Registry, settle::Rules,
+};
+use crate::{Delivery, Runtime};
+
+/// What the tasks of one worker share.
+pub(super) struct Dispatcher {
+    pub(super) registry: Registry,
+    pub(super) hook: Option<Hook>,
+    pub(super) job_timeout: Option<Duration>,
+    pub(super) runtime: Runtime,
+    pub(super) handle: WorkerHandle,
+}
+
+impl Dispatcher {
+    /// Runs the job in hand and settles it.
+    pub(super) async fn dispatch<D: Delivery>(&self, delivery: D) {
+        let envelope = delivery.envelope();
+        let (outcome, rules) = match self.registry.get(&envelope.job_type) {
+            None => (Outcome::NoHandler, Rules::default()),
+            Some(entry) => {
+                let attempt = entry.attempt(envelope, delivery.redelivered());
+                (self.limited(attempt.run).await, attempt.rules)
+            }
+        };
+        self.settle(delivery, outcome, rules).await;
+    }
+
+    async fn limited(&self, run: Contained<'_, Outcome>) -> Outcome {
+        let run = async { run.await.unwrap_or_else(|panic| Outcome::panicked(&panic)) };
+        match self.job_timeout {
+            None => run.await,
+            Some(limit) => {
+                let ended = self.runtime.timeout(limit, run).await;
+                ended.unwrap_or_else(|| Outcome::timed_out(limit))
+            }
+        }
+    }
+}

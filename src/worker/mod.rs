@@ -1,0 +1,138 @@
+//! [`Worker`]: consumes queues and runs their jobs.
+
+mod builder;
+mod dispatch;
+mod hook;
+mod outcome;
+mod panic;
+mod pull;
+mod registry;
+mod settle;
+mod stop;
+
+use std::{fmt, future, marker::PhantomData, sync::Arc};
+
+use async_lock::Semaphore;
+use futures_lite::future::or;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+pub use builder::WorkerBuilder;
+pub use stop::{Counts, Report, StopReason, WorkerHandle};
+
+use crate::{Backend, Chain, QueueConfig, QueueSet, Result, RetryPolicy};
+use dispatch::Dispatcher;
+use pull::Running;
+
+/// Consumes queues and runs their jobs, so many at a time.
+///
+/// ```no_run
+/// # use queuey_rabbitmq::{prelude::*, WorkerHandle};
+/// # async fn example<Q: QueueSet, B: Backend, H: JobHandler<Job: Job<Queue = Q>>>(
+/// #     backend: B, mailer: H, on_ctrl_c: impl Fn(WorkerHandle),
+/// # ) -> Result<(), Error> {
+/// let worker = Worker::builder(backend).handler(mailer).concurrency(8).build().await?;
+/// on_ctrl_c(worker.handle());
+/// let report = worker.run().await?;
+/// println!("{} jobs done", report.counts.succeeded);
+/// # Ok(()) }
+/// ```
+pub struct Worker<Q, B> {
+    backend: B,
+    queues: Vec<QueueConfig>,
+    concurrency: usize,
+    slots: Arc<Semaphore>,
+    dispatcher: Arc<Dispatcher>,
+    close_backend: bool,
+    set: PhantomData<fn(Q)>,
+}
+
+impl<Q: QueueSet, B: Backend> Worker<Q, B> {
+    /// A worker to be set up.
+    pub fn builder(backend: B) -> WorkerBuilder<Q, B> {
+        WorkerBuilder::new(backend)
+    }
+
+    /// Stops and watches this worker.
+    pub fn handle(&self) -> WorkerHandle {
+        self.dispatcher.handle.clone()
+    }
+
+    /// The queues consumed.
+    pub fn queues(&self) -> &[QueueConfig] {
+        &self.queues
+    }
+
+    /// How many jobs may run at once.
+    pub fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+
+    /// The policy for jobs that go by this name; their handler may still set another.
+    pub fn retry_policy_for(&self, job_type: &str) -> Option<RetryPolicy> {
+        let entry = self.dispatcher.registry.get(job_type)?;
+        Some(entry.policy)
+    }
+
+    /// Runs jobs until [`WorkerHandle::shutdown`] or until a subscription ends.
+    ///
+    /// Jobs that have not started then go back to their queues at once, those that run are waited
+    /// for. Dropped, the future gives back the running ones too.
+    ///
+    /// # Errors
+    /// What ended a subscription. [`ConsumerStopped`](crate::Error::ConsumerStopped) also when the
+    /// backend was closed before the shutdown was asked for.
+    pub async fn run(self) -> Result<Report> {
+        let handle = self.handle();
+        log::info!("{self:?} starts");
+        let (alive, running) = async_channel::bounded(1);
+        let stopped = async {
+            handle.stopped().await;
+            Ok(())
+        };
+        let mut result = or(stopped, self.pull_all(&running)).await;
+        if handle.is_shutdown() {
+            // What else ended in that moment was to end anyway.
+            result = Ok(());
+        }
+        // Each task holds one, and the subscriptions are gone: when all are, all is settled.
+        drop(running);
+        alive.closed().await;
+        if self.close_backend
+            && let Err(error) = self.backend.close().await
+        {
+            log::warn!("cannot close the backend: {}", Chain(&error));
+            result = result.and(Err(error));
+        }
+        let report = Report::new(StopReason::Shutdown, handle.counts());
+        match &result {
+            Ok(()) => log::info!("the worker stops as asked: {:?}", report.counts),
+            Err(error) => log::error!("the worker stops: {}: {:?}", Chain(error), report.counts),
+        }
+        result.map(|()| report)
+    }
+
+    /// Ends with the first subscription that does.
+    async fn pull_all(&self, running: &Running) -> Result<()> {
+        let pulls = self.queues.iter().map(|queue| self.pull(queue, running));
+        match pulls.collect::<FuturesUnordered<_>>().next().await {
+            Some(Err(error)) => Err(error),
+            Some(Ok(never)) => match never {},
+            // No queue at all: nothing to do until the shutdown.
+            None => future::pending().await,
+        }
+    }
+}
+
+impl<Q, B> fmt::Debug for Worker<Q, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let queues: Vec<_> = self.queues.iter().map(|queue| &queue.name).collect();
+        f.debug_struct("Worker")
+            .field("queues", &queues)
+            .field("handlers", &self.dispatcher.registry.names())
+            .field("concurrency", &self.concurrency)
+            .field("job_timeout", &self.dispatcher.job_timeout)
+            .field("has_dead_letter_hook", &self.dispatcher.hook.is_some())
+            .field("closes_backend", &self.close_backend)
+            .finish()
+    }
+}

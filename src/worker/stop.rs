@@ -1,0 +1,113 @@
+//! [`WorkerHandle`], to stop and watch a worker, and [`Report`], how it went.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_channel::{Receiver, Sender};
+
+/// Stops a worker and counts for it. Clones are the same handle.
+#[derive(Clone)]
+pub struct WorkerHandle {
+    // Nothing is ever sent: that the channel is closed is the signal.
+    stop: (Sender<Infallible>, Receiver<Infallible>),
+    counts: Arc<Mutex<Counts>>,
+}
+
+impl WorkerHandle {
+    pub(super) fn new() -> Self {
+        Self {
+            stop: async_channel::bounded(1),
+            counts: Arc::default(),
+        }
+    }
+
+    /// Asks the worker to stop and returns at once.
+    ///
+    /// What has not started goes back to its queue, what runs is waited for, then
+    /// [`Worker::run`](crate::Worker::run) returns. Before `run`, it makes `run` return at once.
+    pub fn shutdown(&self) {
+        self.stop.0.close();
+    }
+
+    /// Whether [`shutdown`](Self::shutdown) was called.
+    pub fn is_shutdown(&self) -> bool {
+        self.stop.0.is_closed()
+    }
+
+    /// What has happened so far.
+    pub fn counts(&self) -> Counts {
+        *self.locked()
+    }
+
+    /// [`Counts::settle_failures`] so far.
+    pub fn settle_failures(&self) -> u64 {
+        self.locked().settle_failures
+    }
+
+    /// Returns once [`shutdown`](Self::shutdown) was called.
+    pub(super) async fn stopped(&self) {
+        self.stop.0.closed().await;
+    }
+
+    pub(super) fn count(&self, what: fn(&mut Counts) -> &mut u64) {
+        *what(&mut self.locked()) += 1;
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for WorkerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerHandle")
+            .field("is_shutdown", &self.is_shutdown())
+            .field("counts", &self.counts())
+            .finish()
+    }
+}
+
+/// How a worker ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Why it ended.
+    pub reason: StopReason,
+    /// What it did.
+    pub counts: Counts,
+}
+
+impl Report {
+    pub(super) fn new(reason: StopReason, counts: Counts) -> Self {
+        Self { reason, counts }
+    }
+}
+
+/// Why a worker ended without an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// [`WorkerHandle::shutdown`] was called.
+    Shutdown,
+}
+
+/// What a worker did, run by run: a job retried twice and then done counts three times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Done, and removed from the queue.
+    pub succeeded: u64,
+    /// Failed, and stored for another attempt.
+    pub retried: u64,
+    /// Not failed, and stored for later.
+    pub deferred: u64,
+    /// Moved to the dead letters.
+    pub dead_lettered: u64,
+    /// Given back to the queue because they could not be settled.
+    pub given_back: u64,
+    /// Settlements the backend did not carry out, whatever came of the job then.
+    pub settle_failures: u64,
+}

@@ -1,0 +1,87 @@
+//! What the operator reads.
+
+use std::sync::{Mutex, Once};
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use queuey_rabbitmq::{Backend, JobError, Uuid};
+
+use crate::*;
+
+struct Lines(Mutex<Vec<(Level, String)>>);
+
+static LINES: Lines = Lines(Mutex::new(Vec::new()));
+
+impl Log for Lines {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if record.target().starts_with("queuey_rabbitmq") {
+            let line = (record.level(), record.args().to_string());
+            self.0.lock().unwrap().push(line);
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// The lines about a job that ends like this, each without the id.
+async fn lines(backend: &MemoryBackend, end: fn() -> Result<(), JobError>) -> Vec<(Level, String)> {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        log::set_logger(&LINES).unwrap();
+        log::set_max_level(LevelFilter::Debug);
+    });
+    let worker = builder(backend).handler_fn(move |_: Twice, _| async move { end() });
+    let worker = worker.build().await.unwrap();
+    let envelope = raw("twice", "other", "1");
+    backend.publish(&envelope, None).await.unwrap();
+
+    during(worker, backend.idle()).await;
+    about(envelope.job_id)
+}
+
+fn about(id: Uuid) -> Vec<(Level, String)> {
+    let id = id.to_string();
+    let lines = LINES.0.lock().unwrap();
+    let about = lines.iter().filter(|(_, line)| line.contains(&id));
+    about
+        .map(|(level, line)| (*level, line.replace(&id, "ID")))
+        .collect()
+}
+
+fn line(level: Level, text: &str) -> Vec<(Level, String)> {
+    vec![(level, text.into())]
+}
+
+facts! {
+    async fn a_success_is_for_debugging(backend) {
+        let lines = lines(&backend, || Ok(())).await;
+
+        assert_eq!(lines, line(Level::Debug, "job `twice` ID on `other`, attempt 1, is done"));
+    }
+
+    async fn a_retry_is_one_warning(backend) {
+        let lines = lines(&backend, || Err(JobError::retryable("no luck"))).await;
+
+        let text = "job `twice` ID on `other`, attempt 1, failed, attempt 2 follows in 1s: no luck";
+        assert_eq!(lines, line(Level::Warn, text));
+    }
+
+    async fn a_deferral_is_one_line_of_information(backend) {
+        let lines = lines(&backend, || {
+            Err(JobError::deferred_because(SECOND, "busy"))
+        });
+
+        let text = "job `twice` ID on `other`, attempt 1, returns in 1s, deferral 1: busy";
+        assert_eq!(lines.await, line(Level::Info, text));
+    }
+
+    async fn a_dead_letter_is_one_error(backend) {
+        let lines = lines(&backend, || Err(JobError::fatal("no luck"))).await;
+
+        let text = "job `twice` ID on `other`, attempt 1, is dead-lettered: fatal error: no luck";
+        assert_eq!(lines, line(Level::Error, text));
+    }
+}
