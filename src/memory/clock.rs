@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
@@ -43,16 +43,21 @@ impl Clock {
         self.advanced = self.advanced.saturating_add(by);
     }
 
+    /// Believes a runtime that has slept until `at`, even if its clock is a paused one.
+    pub(super) fn reached(&mut self, at: Duration) {
+        self.advance(at.saturating_sub(self.now()));
+    }
+
     pub(super) fn is_manual(&self) -> bool {
         self.running.is_none()
     }
 
     /// A wait for `at`; `None` when time does not pass by itself.
     pub(super) fn wait_until(&self, at: Duration) -> Option<Wait> {
-        let (runtime, _) = self.running.as_ref()?;
+        let (runtime, start) = self.running.as_ref()?;
         Some(Wait {
             at,
-            delay: at.saturating_sub(self.now()),
+            ends: *start + at.saturating_sub(self.advanced),
             runtime: runtime.clone(),
         })
     }
@@ -62,42 +67,82 @@ impl Clock {
 #[derive(Debug)]
 pub(super) struct Wait {
     at: Duration,
-    delay: Duration,
+    ends: Instant,
     runtime: Runtime,
 }
 
 /// Wakes its task when the time has come.
 #[derive(Default)]
-pub(super) struct Alarm(Option<(Duration, Pin<Box<dyn Future<Output = ()> + Send>>)>);
+pub(super) struct Alarm(Option<(Wait, Sleep)>);
+
+type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Alarm {
     /// Replaces what was set before.
     pub(super) fn set(&mut self, wait: Option<Wait>) {
-        if self.0.as_ref().map(|(at, _)| *at) == wait.as_ref().map(|wait| wait.at) {
+        let ends = |wait: &Wait| (wait.at, wait.ends);
+        if self.0.as_ref().map(|(wait, _)| ends(wait)) == wait.as_ref().map(ends) {
             return;
         }
-        self.0 = wait.map(|Wait { at, delay, runtime }| {
-            let sleep: Pin<Box<dyn Future<Output = ()> + Send>> =
-                Box::pin(async move { runtime.sleep(delay).await });
-            (at, sleep)
+        self.0 = wait.map(|wait| {
+            let runtime = wait.runtime.clone();
+            let delay = wait.ends.saturating_duration_since(Instant::now());
+            let sleep: Sleep = Box::pin(async move { runtime.sleep(delay).await });
+            (wait, sleep)
         });
     }
 
-    /// Ready when the time has come; pending for ever when nothing is set.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some((_, sleep)) = &mut self.0 else {
+    /// Ready when the time has come, with that time; pending for ever when nothing is set.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Duration> {
+        let Some((wait, sleep)) = &mut self.0 else {
             return Poll::Pending;
         };
-        std::task::ready!(sleep.as_mut().poll(cx));
+        let at = wait.at;
+        ready!(sleep.as_mut().poll(cx));
         self.0 = None;
-        Poll::Ready(())
+        Poll::Ready(at)
     }
 }
 
 impl fmt::Debug for Alarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Alarm")
-            .field(&self.0.as_ref().map(|(at, _)| at))
+            .field(&self.0.as_ref().map(|(wait, _)| wait))
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_that_has_slept_is_believed() {
+        let mut clock = Clock::running(Runtime::default());
+        let at = Duration::from_secs(60);
+
+        clock.reached(at);
+
+        assert!(clock.now() >= at);
+    }
+
+    #[test]
+    fn a_time_that_has_passed_changes_nothing() {
+        let mut clock = Clock::manual();
+        clock.advance(Duration::from_secs(60));
+
+        clock.reached(Duration::from_secs(1));
+
+        assert_eq!(clock.now(), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_manual_clock_never_overflows() {
+        let mut clock = Clock::manual();
+
+        clock.advance(Duration::MAX);
+        clock.advance(Duration::MAX);
+
+        assert_eq!(clock.now(), Duration::MAX);
     }
 }

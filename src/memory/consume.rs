@@ -3,7 +3,7 @@
 use std::{
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use futures_core::Stream;
@@ -52,7 +52,8 @@ impl Stream for MemoryDeliveries {
                 Next::Taken(taken) => taken,
                 Next::Nothing(wait) => {
                     this.alarm.set(wait);
-                    std::task::ready!(this.alarm.poll(cx));
+                    let at = ready!(this.alarm.poll(cx));
+                    this.shared.update(|state, _| state.clock.reached(at));
                     continue;
                 }
             };

@@ -1,6 +1,11 @@
 //! What a test or an operator may look at: jobs by place, records by outcome, idleness.
 
-use std::{collections::VecDeque, future::poll_fn, time::Duration};
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    task::{Poll, ready},
+    time::Duration,
+};
 
 use super::{MemoryBackend, clock::Alarm, state::Queue};
 use crate::{Envelope, QueueConfig};
@@ -173,14 +178,15 @@ impl MemoryBackend {
         let mut alarm = Alarm::default();
         poll_fn(|cx| {
             loop {
-                match self
+                let idle = self
                     .shared
-                    .update(|state, _| state.idle_or_wait(cx.waker()))
-                {
-                    Ok(()) => return std::task::Poll::Ready(()),
+                    .update(|state, _| state.idle_or_wait(cx.waker()));
+                match idle {
+                    Ok(()) => return Poll::Ready(()),
                     Err(wait) => alarm.set(wait),
                 }
-                std::task::ready!(alarm.poll(cx));
+                let at = ready!(alarm.poll(cx));
+                self.shared.update(|state, _| state.clock.reached(at));
             }
         })
         .await;

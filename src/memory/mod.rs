@@ -2,6 +2,8 @@
 
 mod clock;
 mod consume;
+mod consumers;
+mod declare;
 mod inspect;
 mod queue;
 mod settle;
@@ -15,16 +17,20 @@ pub use self::{
     inspect::{AckKind, MemoryCounts},
     settle::MemoryDelivery,
 };
-use crate::{Backend, Envelope, Error, QueueConfig, QueueKind, Result, Runtime};
+use crate::{Backend, Envelope, QueueConfig, Result, Runtime};
 
-/// The longest name AMQP can carry.
-const MAX_NAME: usize = 255;
+/// The longest a hold queue of the broker can keep a job.
+const MAX_DELAY: Duration = Duration::from_millis(2_147_483_647);
+
+/// The largest body a broker takes unless told otherwise, in bytes.
+const MAX_BODY: usize = 16 * 1024 * 1024;
 
 /// Queues in this process: for programs without a broker, and for tests.
 ///
 /// Behaves as the RabbitMQ backend does: jobs are serialized and parsed, delayed, ordered by
 /// priority, redelivered and dead-lettered, and refused where a broker would. Clones share the
-/// queues. Nothing outlives the process.
+/// queues. Nothing outlives the process, and of what is settled or dead-lettered each queue keeps
+/// the last 1,000 only.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -49,7 +55,7 @@ impl MemoryBackend {
         Self::with_runtime(Runtime::default())
     }
 
-    /// Whose delays are timed by `runtime`.
+    /// Whose delays are timed by `runtime`, by tokio's paused clock too.
     pub fn with_runtime(runtime: Runtime) -> Self {
         Self::with_clock(Clock::running(runtime))
     }
@@ -66,10 +72,10 @@ impl MemoryBackend {
     }
 
     /// Lets `by` pass at once: what falls due meanwhile is on its queue on return, in due order.
+    ///
+    /// A clock that runs jumps ahead.
     pub fn advance(&self, by: Duration) {
-        self.shared.update(|state, _| state.clock.advance(by));
-        // Every update starts by bringing the queues up to the time.
-        self.shared.update(|_, _| ());
+        self.shared.update(|state, _| state.advance(by));
     }
 
     /// Puts any bytes on `queue`, as a foreign publisher might.
@@ -91,17 +97,7 @@ impl Backend for MemoryBackend {
     type Deliveries = MemoryDeliveries;
 
     async fn declare(&self, queues: &[QueueConfig]) -> Result<()> {
-        for queue in queues {
-            check_name(&queue.name)?;
-        }
-        self.shared.update(|state, _| {
-            state.check_open()?;
-            for queue in queues {
-                state.declare(queue);
-                check_same(&state.queues[&queue.name].config, queue)?;
-            }
-            Ok(())
-        })
+        self.shared.update(|state, _| state.declare(queues))
     }
 
     async fn publish(&self, envelope: &Envelope, delay: Option<Duration>) -> Result<()> {
@@ -139,48 +135,4 @@ impl fmt::Debug for MemoryBackend {
             .field("closed", &self.is_closed())
             .finish()
     }
-}
-
-/// Refuses a name that no hold queue of the broker could be derived from.
-fn check_name(queue: &str) -> Result<()> {
-    let name = format!("{queue}.deferred.{}", i32::MAX);
-    match name.len() {
-        ..=MAX_NAME => Ok(()),
-        len => Err(Error::NameTooLong {
-            name,
-            len,
-            max: MAX_NAME,
-        }),
-    }
-}
-
-/// Refuses what a broker would answer `PRECONDITION_FAILED` to.
-fn check_same(current: &QueueConfig, asked: &QueueConfig) -> Result<()> {
-    let pairs = arguments(current).into_iter().zip(arguments(asked));
-    for ((argument, current), (_, received)) in pairs {
-        if received != current {
-            let source = format!(
-                "PRECONDITION_FAILED - inequivalent arg '{argument}' for queue '{}': received {received}, current is {current}",
-                asked.name
-            );
-            return Err(Error::Precondition {
-                queue: asked.name.clone(),
-                argument: argument.into(),
-                source: source.into(),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// What a broker compares when a queue is declared again.
-fn arguments(queue: &QueueConfig) -> [(&'static str, String); 4] {
-    let classic = queue.kind == QueueKind::Classic;
-    let priorities = queue.max_priority.filter(|_| classic);
-    [
-        ("durable", queue.durable.to_string()),
-        ("x-message-ttl", format!("{:?}", queue.message_ttl)),
-        ("x-max-priority", format!("{priorities:?}")),
-        ("x-queue-type", format!("{:?}", queue.kind).to_lowercase()),
-    ]
 }

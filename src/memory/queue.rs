@@ -190,3 +190,6 @@ impl QueueState {
         self.sequence
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,8 +49,9 @@ impl Hand {
     pub(super) fn malformed(mut self) {
         if let Some(taken) = self.taken.take() {
             self.shared.update(|state, _| {
-                if let Some((queue, body)) = state.settle(&self.queue, self.consumer, taken) {
-                    queue.records.malformed(body);
+                let body = state.settle(&self.queue, self.consumer, taken);
+                if let Some(records) = state.records(&[&self.queue]) {
+                    records.malformed(body);
                 }
             });
         }
@@ -72,6 +73,10 @@ enum Record {
     Dead(String),
 }
 
+#[allow(
+    clippy::result_large_err,
+    reason = "by contract the delivery comes back in the error"
+)]
 impl MemoryDelivery {
     /// Runs `store` and, unless it refuses, settles the job; nobody sees the one without the other.
     fn settle(
@@ -87,13 +92,18 @@ impl MemoryDelivery {
             let Self {
                 envelope, mut hand, ..
             } = self;
-            if let Some(taken) = hand.taken.take()
-                && let Some((queue, _)) = state.settle(&hand.queue, hand.consumer, taken)
-            {
-                match record {
-                    Record::Acked(kind) => queue.records.acked(envelope, kind),
-                    Record::Dead(reason) => queue.records.dead(envelope, reason),
-                }
+            if let Some(taken) = hand.taken.take() {
+                state.settle(&hand.queue, hand.consumer, taken);
+            }
+            // A body may name another queue than it was found on: its dead letters are there.
+            let names = match &record {
+                Record::Acked(_) => &[&*hand.queue][..],
+                Record::Dead(_) => &[&*envelope.queue, &*hand.queue],
+            };
+            match (state.records(names), record) {
+                (Some(records), Record::Acked(kind)) => records.acked(envelope, kind),
+                (Some(records), Record::Dead(reason)) => records.dead(envelope, reason),
+                (None, _) => {}
             }
             Ok(())
         })

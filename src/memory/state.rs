@@ -8,14 +8,14 @@ use std::{
 };
 
 use super::{
+    MAX_BODY, MAX_DELAY,
     clock::{Clock, Wait},
+    consumers::{Consumer, Consumers},
+    declare,
     inspect::Records,
     queue::{QueueState, Taken},
 };
 use crate::{Error, QueueConfig, Result};
-
-/// The longest delay a hold queue of the broker can have.
-const MAX_DELAY: Duration = Duration::from_millis(2_147_483_647);
 
 #[derive(Debug)]
 pub(super) struct Shared(Mutex<State>);
@@ -37,17 +37,11 @@ pub(super) struct Queue {
     pub(super) config: QueueConfig,
     pub(super) jobs: QueueState,
     pub(super) records: Records,
-    consumers: BTreeMap<u64, Consumer>,
-}
-
-#[derive(Debug)]
-pub(super) struct Consumer {
-    prefetch: usize,
-    in_hand: usize,
-    waker: Option<Waker>,
+    consumers: Consumers,
 }
 
 /// What a consumer finds.
+#[derive(Debug)]
 pub(super) enum Next {
     Taken(Taken),
     Nothing(Option<Wait>),
@@ -86,16 +80,24 @@ impl Shared {
 }
 
 impl State {
-    /// Creates `queue` unless it is there.
-    pub(super) fn declare(&mut self, queue: &QueueConfig) {
-        self.queues
-            .entry(queue.name.clone())
-            .or_insert_with(|| Queue {
-                config: queue.clone(),
-                jobs: QueueState::new(queue.message_ttl, queue.max_priority.unwrap_or(0)),
-                records: Records::default(),
-                consumers: BTreeMap::new(),
-            });
+    /// Creates the queues that are not there, or none when one is refused.
+    pub(super) fn declare(&mut self, queues: &[QueueConfig]) -> Result<()> {
+        self.check_open()?;
+        for (index, queue) in queues.iter().enumerate() {
+            declare::check_name(&queue.name)?;
+            declare::check_kind(queue)?;
+            let earlier = queues[..index].iter().find(|it| it.name == queue.name);
+            let current = self.queues.get(&queue.name).map(|queue| &queue.config);
+            if let Some(current) = current.or(earlier) {
+                declare::check_same(current, queue)?;
+            }
+        }
+        for queue in queues {
+            self.queues
+                .entry(queue.name.clone())
+                .or_insert_with(|| Queue::new(queue));
+        }
+        Ok(())
     }
 
     /// Puts a job on `queue`, now or after `delay`.
@@ -117,6 +119,13 @@ impl State {
                 },
             });
         };
+        if body.len() > MAX_BODY {
+            return Err(Error::PayloadTooLarge {
+                queue: name.into(),
+                size: body.len(),
+                limit: MAX_BODY,
+            });
+        }
         match delay.unwrap_or_default() {
             delay if delay > MAX_DELAY => {
                 return Err(Error::DelayTooLong {
@@ -135,7 +144,7 @@ impl State {
                 }
             }
         }
-        queue.wake(&mut self.woken);
+        queue.consumers.wake(&mut self.woken);
         Ok(())
     }
 
@@ -154,23 +163,13 @@ impl State {
             return Err(Error::broker("consume", name, reply));
         };
         self.consumers += 1;
-        queue.consumers.insert(
-            self.consumers,
-            Consumer {
-                prefetch: match prefetch {
-                    0 => usize::MAX,
-                    limit => limit.into(),
-                },
-                in_hand: 0,
-                waker: None,
-            },
-        );
+        queue.consumers.add(self.consumers, prefetch);
         Ok(self.consumers)
     }
 
     /// Removes a consumer; what it has in hand stays there.
     pub(super) fn unsubscribe(&mut self, name: &str, consumer: u64) -> Option<Consumer> {
-        self.queues.get_mut(name)?.consumers.remove(&consumer)
+        self.queues.get_mut(name)?.consumers.remove(consumer)
     }
 
     /// The next job for this consumer; without one, `waker` is kept, and the one before returned.
@@ -180,62 +179,66 @@ impl State {
         consumer: u64,
         waker: &Waker,
     ) -> (Next, Option<Waker>) {
-        let Self {
-            queues,
-            clock,
-            closed: false,
-            ..
-        } = self
-        else {
+        let queue = self.queues.get_mut(name).filter(|_| !self.closed);
+        let Some(queue) = queue else {
             return (Next::Closed, None);
         };
-        let Some(queue) = queues.get_mut(name) else {
-            return (Next::Closed, None);
-        };
-        let Some(consumer) = queue.consumers.get_mut(&consumer) else {
+        let Some(consumer) = queue.consumers.get(consumer) else {
             return (Next::Closed, None);
         };
         let mut wait = None;
         if consumer.has_room() {
             if let Some(taken) = queue.jobs.take() {
-                consumer.in_hand += 1;
-                return (Next::Taken(taken), consumer.waker.take());
+                return (Next::Taken(taken), consumer.took());
             }
-            wait = queue.jobs.next_due().and_then(|due| clock.wait_until(due));
+            let due = queue.jobs.next_due();
+            wait = due.and_then(|due| self.clock.wait_until(due));
         }
-        let before = consumer.waker.replace(waker.clone());
-        (Next::Nothing(wait), before)
+        (Next::Nothing(wait), consumer.waits(waker))
     }
 
-    /// Forgets a job in hand and returns its queue and body.
-    pub(super) fn settle(
-        &mut self,
-        name: &str,
-        consumer: u64,
-        taken: Taken,
-    ) -> Option<(&mut Queue, Vec<u8>)> {
-        let queue = self.queues.get_mut(name)?;
-        let body = queue.jobs.settle(taken);
-        queue.free_slot(consumer, &mut self.woken);
-        Some((queue, body))
+    /// Forgets a job in hand and returns its body.
+    pub(super) fn settle(&mut self, name: &str, consumer: u64, taken: Taken) -> Vec<u8> {
+        let Some(queue) = self.queues.get_mut(name) else {
+            return taken.into_body();
+        };
+        queue.consumers.free_slot(consumer, &mut self.woken);
+        queue.jobs.settle(taken)
+    }
+
+    /// The records of the first of these queues that is declared.
+    pub(super) fn records(&mut self, names: &[&str]) -> Option<&mut Records> {
+        let name = names.iter().find(|name| self.queues.contains_key(**name))?;
+        Some(&mut self.queues.get_mut(*name)?.records)
     }
 
     /// Puts a job in hand back where it stood.
     pub(super) fn give_back(&mut self, name: &str, consumer: u64, taken: Taken) {
         if let Some(queue) = self.queues.get_mut(name) {
             queue.jobs.give_back(taken);
-            queue.free_slot(consumer, &mut self.woken);
-            queue.wake(&mut self.woken);
+            queue.consumers.free_slot(consumer, &mut self.woken);
+            queue.consumers.wake(&mut self.woken);
         }
+    }
+
+    /// Lets time pass; whoever waits for some has less to wait for.
+    pub(super) fn advance(&mut self, by: Duration) {
+        self.clock.advance(by);
+        self.tick();
+        self.wake_consumers();
+        let idlers = self.idlers.drain(..);
+        self.woken.extend(idlers.map(|(waker, _)| waker));
     }
 
     /// Ends all streams.
     pub(super) fn close(&mut self) {
         self.closed = true;
+        self.wake_consumers();
+    }
+
+    fn wake_consumers(&mut self) {
         for queue in self.queues.values_mut() {
-            let wakers = queue.consumers.values_mut();
-            self.woken
-                .extend(wakers.filter_map(|consumer| consumer.waker.take()));
+            queue.consumers.wake_all(&mut self.woken);
         }
     }
 
@@ -245,7 +248,10 @@ impl State {
             return Ok(());
         }
         let next = self.next_event();
-        self.idlers.push((waker.clone(), next));
+        match self.idlers.iter_mut().find(|(it, _)| it.will_wake(waker)) {
+            Some((_, alarm)) => *alarm = next,
+            None => self.idlers.push((waker.clone(), next)),
+        }
         Err(next.and_then(|at| self.clock.wait_until(at)))
     }
 
@@ -283,7 +289,7 @@ impl State {
         if !self.closed {
             for queue in self.queues.values_mut() {
                 if queue.jobs.tick(now) {
-                    queue.wake(&mut self.woken);
+                    queue.consumers.wake(&mut self.woken);
                 }
             }
         }
@@ -292,22 +298,12 @@ impl State {
 }
 
 impl Queue {
-    /// Wakes every consumer that could take a job.
-    fn wake(&mut self, woken: &mut Vec<Waker>) {
-        let ready = self.consumers.values_mut().filter(|c| c.has_room());
-        woken.extend(ready.filter_map(|consumer| consumer.waker.take()));
-    }
-
-    fn free_slot(&mut self, consumer: u64, woken: &mut Vec<Waker>) {
-        if let Some(consumer) = self.consumers.get_mut(&consumer) {
-            consumer.in_hand -= 1;
-            woken.extend(consumer.waker.take());
+    fn new(config: &QueueConfig) -> Self {
+        Self {
+            config: config.clone(),
+            jobs: QueueState::new(declare::ttl(config), config.max_priority.unwrap_or(0)),
+            records: Records::default(),
+            consumers: Consumers::default(),
         }
-    }
-}
-
-impl Consumer {
-    fn has_room(&self) -> bool {
-        self.in_hand < self.prefetch
     }
 }
