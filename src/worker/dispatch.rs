@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    WorkerHandle, hook::Hook, outcome::Outcome, panic::Contained, registry::Registry, settle::Rules,
+    WorkerHandle, hook::Hook, outcome::Outcome, panic::Contained, plan::Rules, registry::Registry,
 };
 use crate::{Delivery, Runtime};
 

@@ -5,6 +5,7 @@ mod dispatch;
 mod hook;
 mod outcome;
 mod panic;
+mod plan;
 mod pull;
 mod registry;
 mod settle;

@@ -5,7 +5,7 @@ use std::{collections::HashMap, future, sync::Arc};
 use super::{
     outcome::Outcome,
     panic::{Contained, catch},
-    settle::Rules,
+    plan::Rules,
 };
 use crate::{Envelope, Error, Job, JobContext, JobHandler, QueueSet, Result, RetryPolicy};
 

@@ -31,8 +31,7 @@ async fn heard_of(
     let worker = worker.build().await.unwrap();
     backend.publish(&envelope, None).await.unwrap();
     drain(worker, backend).await;
-    let heard = heard.lock().unwrap().clone();
-    heard
+    heard.lock().unwrap().clone()
 }
 
 fn job() -> Envelope {

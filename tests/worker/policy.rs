@@ -19,7 +19,9 @@ impl JobHandler for Picky {
     }
 
     fn set_retry_policy(&self, job: &Often) -> Option<RetryPolicy> {
-        (job.0 % 2 == 0).then(|| RetryPolicy::fixed(job.0, SECOND))
+        job.0
+            .is_multiple_of(2)
+            .then(|| RetryPolicy::fixed(job.0, SECOND))
     }
 }
 
