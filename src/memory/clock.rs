@@ -26,6 +26,11 @@ impl Clock {
         }
     }
 
+    /// The runtime that tells the time, if one does.
+    pub(super) fn runtime(&self) -> Option<Runtime> {
+        self.running.as_ref().map(|(runtime, _)| runtime.clone())
+    }
+
     /// Moved by [`advance`](Self::advance) alone.
     pub(super) fn manual() -> Self {
         Self {

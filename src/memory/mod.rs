@@ -120,6 +120,12 @@ impl Backend for MemoryBackend {
         self.shared.update(|state, _| state.close());
         Ok(())
     }
+
+    fn runtime(&self) -> Runtime {
+        self.shared
+            .update(|state, _| state.clock.runtime())
+            .unwrap_or_default()
+    }
 }
 
 impl Default for MemoryBackend {

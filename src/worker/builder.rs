@@ -110,7 +110,7 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
         self
     }
 
-    /// Where handlers run; [`Runtime::default`], taken in [`build`](Self::build), by default.
+    /// Where handlers run; by default where [`Backend::runtime`](crate::Backend::runtime) says.
     pub fn runtime(mut self, runtime: Runtime) -> Self {
         self.runtime = Some(runtime);
         self
@@ -142,6 +142,7 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
         self.backend.declare(&queues).await?;
         let prefetched = || queues.iter().map(|queue| usize::from(queue.prefetch)).sum();
         let concurrency = self.concurrency.unwrap_or_else(prefetched).max(1);
+        let runtime = self.runtime.unwrap_or_else(|| self.backend.runtime());
         Ok(Worker {
             backend: self.backend,
             queues,
@@ -151,7 +152,7 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
                 registry,
                 hook: self.hook,
                 job_timeout: self.job_timeout,
-                runtime: self.runtime.unwrap_or_default(),
+                runtime,
                 handle: WorkerHandle::new(),
             }),
             close_backend: self.close_backend,
