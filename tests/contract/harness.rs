@@ -1,0 +1,200 @@
+//! [`Harness`]: a backend, and what is seen of it from outside.
+
+use std::time::Duration;
+
+use futures_lite::StreamExt;
+use queuey_rabbitmq::{
+    Backend, Delivery, Envelope, MemoryBackend, QueueConfig, RabbitMqBackend, RabbitMqOptions,
+    lapin::BasicProperties,
+};
+
+use crate::support::{Broker, On, pause, until, within};
+
+/// How long a job that must not arrive is waited for.
+const SILENCE: Duration = Duration::from_millis(150);
+
+pub trait Harness: Clone + 'static {
+    type Backend: Backend;
+
+    fn backend(&self) -> &Self::Backend;
+    /// A queue of the test's own, not declared yet.
+    fn queue(&self) -> QueueConfig;
+    /// How many jobs lie on the queue, ready to be handed out.
+    async fn ready(&self, queue: &str) -> usize;
+    /// Body and reason of the next dead letter.
+    async fn dead(&self, queue: &str) -> (Vec<u8>, String);
+    /// Puts bytes on the queue that need not be an envelope.
+    async fn publish_raw(&self, queue: &str, body: &[u8]);
+
+    async fn declared(&self) -> QueueConfig {
+        self.declared_as(|queue| queue).await
+    }
+
+    async fn declared_as(&self, set: impl FnOnce(QueueConfig) -> QueueConfig) -> QueueConfig {
+        let queue = set(self.queue());
+        self.backend()
+            .declare(std::slice::from_ref(&queue))
+            .await
+            .unwrap();
+        queue
+    }
+
+    async fn consume(&self, queue: &QueueConfig) -> <Self::Backend as Backend>::Deliveries {
+        self.backend().consume(queue).await.unwrap()
+    }
+
+    /// Publishes a job with this number as its payload.
+    async fn publish(&self, queue: &QueueConfig, number: u64) -> Envelope {
+        let envelope = envelope(queue, number);
+        self.backend().publish(&envelope, None).await.unwrap();
+        envelope
+    }
+
+    async fn until_ready(&self, queue: &QueueConfig, count: usize) {
+        until(&format!("{count} jobs ready"), async || {
+            self.ready(&queue.name).await == count
+        })
+        .await;
+    }
+}
+
+pub fn envelope(queue: &QueueConfig, number: u64) -> Envelope {
+    let payload = serde_json::value::to_raw_value(&number).unwrap();
+    Envelope::raw("number", &queue.name, payload)
+}
+
+pub fn number<D: Delivery>(delivery: &D) -> u64 {
+    serde_json::from_str(delivery.envelope().payload.get()).unwrap()
+}
+
+/// The next delivery.
+pub async fn next<S, D>(deliveries: &mut S) -> D
+where
+    S: futures_lite::Stream<Item = queuey_rabbitmq::Result<D>> + Unpin,
+{
+    within("a delivery", deliveries.next())
+        .await
+        .expect("the stream goes on")
+        .expect("a delivery")
+}
+
+/// The numbers of the next `count` jobs, acked.
+pub async fn ack_numbers<S, D>(deliveries: &mut S, count: usize) -> Vec<u64>
+where
+    D: Delivery,
+    S: futures_lite::Stream<Item = queuey_rabbitmq::Result<D>> + Unpin,
+{
+    let mut numbers = vec![];
+    for _ in 0..count {
+        let delivery = next(deliveries).await;
+        numbers.push(number(&delivery));
+        delivery.ack().await.unwrap();
+    }
+    numbers
+}
+
+/// Fails when a delivery arrives although none should.
+pub async fn nothing<S, D>(deliveries: &mut S)
+where
+    S: futures_lite::Stream<Item = queuey_rabbitmq::Result<D>> + Unpin,
+{
+    let arrived = async { deliveries.next().await.is_some() };
+    let silent = async {
+        pause(SILENCE).await;
+        false
+    };
+    assert!(!futures_lite::future::or(arrived, silent).await);
+}
+
+#[derive(Clone)]
+pub struct MemoryHarness(MemoryBackend);
+
+impl MemoryHarness {
+    pub fn new(on: On) -> Self {
+        Self(MemoryBackend::with_runtime(on.runtime()))
+    }
+}
+
+impl Harness for MemoryHarness {
+    type Backend = MemoryBackend;
+
+    fn backend(&self) -> &MemoryBackend {
+        &self.0
+    }
+
+    fn queue(&self) -> QueueConfig {
+        QueueConfig::new(queuey_rabbitmq::Uuid::new_v4().to_string())
+    }
+
+    async fn ready(&self, queue: &str) -> usize {
+        self.0.pending(queue).len()
+    }
+
+    async fn dead(&self, queue: &str) -> (Vec<u8>, String) {
+        let letter = || {
+            let letters = self.0.dead_letters(queue);
+            let envelope = letters.first();
+            let malformed = self.0.malformed(queue);
+            let malformed = malformed
+                .first()
+                .cloned()
+                .map(|body| (body, "malformed envelope".into()));
+            envelope
+                .map(|(envelope, reason)| (envelope.to_bytes(), reason.clone()))
+                .or(malformed)
+        };
+        until("a dead letter", async || letter().is_some()).await;
+        letter().unwrap()
+    }
+
+    async fn publish_raw(&self, queue: &str, body: &[u8]) {
+        self.0.publish_raw(queue, body).unwrap();
+    }
+}
+
+#[derive(Clone)]
+pub struct RabbitMqHarness(Broker, RabbitMqBackend);
+
+impl RabbitMqHarness {
+    pub async fn new(broker: Broker) -> Self {
+        // Short steps, so that a delay of some milliseconds stays one.
+        let options = RabbitMqOptions::new()
+            .retry_granularity(Duration::from_millis(50))
+            .deferred_granularity(Duration::from_millis(50));
+        let backend = broker.backend_with(options).await;
+        Self(broker, backend)
+    }
+}
+
+impl Harness for RabbitMqHarness {
+    type Backend = RabbitMqBackend;
+
+    fn backend(&self) -> &RabbitMqBackend {
+        &self.1
+    }
+
+    fn queue(&self) -> QueueConfig {
+        self.0.queue()
+    }
+
+    async fn ready(&self, queue: &str) -> usize {
+        self.0.ready(queue).await.unwrap_or(0) as usize
+    }
+
+    async fn dead(&self, queue: &str) -> (Vec<u8>, String) {
+        let dead = self.1.dead_queue_name(queue);
+        until("a dead letter", async || {
+            self.0.ready(&dead).await == Some(1)
+        })
+        .await;
+        let message = self.0.take(&dead).await.unwrap();
+        let reason = message.header("x-death-reason").unwrap();
+        (message.body, reason)
+    }
+
+    async fn publish_raw(&self, queue: &str, body: &[u8]) {
+        self.0
+            .publish(queue, body, BasicProperties::default())
+            .await;
+    }
+}

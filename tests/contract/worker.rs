@@ -1,0 +1,265 @@
+//! A whole worker on a backend.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_lite::future;
+use queuey_rabbitmq::{Counts, QueueConfig, WorkerBuilder, prelude::*};
+
+use crate::{
+    harness::*,
+    support::{pause, until, within},
+};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// The payload of every job of this suite.
+#[derive(Debug, Serialize, Deserialize)]
+struct Number(u64);
+
+/// A queue set whose names are made at run time, one per test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Named(&'static str);
+
+impl QueueSet for Named {
+    fn all() -> &'static [Self] {
+        &[]
+    }
+
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn config(&self) -> QueueConfig {
+        QueueConfig::new(self.0)
+    }
+}
+
+impl Job for Number {
+    type Queue = Named;
+    const NAME: &'static str = "number";
+    const QUEUE: Named = Named("any");
+
+    fn retry_policy() -> Option<RetryPolicy> {
+        Some(RetryPolicy::fixed(3, MS))
+    }
+}
+
+fn named(queue: &QueueConfig) -> Named {
+    Named(queue.name.clone().leak())
+}
+
+fn worker<H: Harness>(h: &H, queue: &QueueConfig) -> WorkerBuilder<Named, H::Backend> {
+    Worker::builder(h.backend().clone()).queues(&[named(queue)])
+}
+
+/// Runs the worker until `done` of its counts, then shuts it down.
+async fn run_until<B: Backend>(
+    builder: WorkerBuilder<Named, B>,
+    what: &str,
+    done: impl Fn(Counts) -> bool,
+) -> Counts {
+    let worker = builder.build().await.unwrap();
+    let handle = worker.handle();
+    let stop = async {
+        until(what, async || done(handle.counts())).await;
+        handle.shutdown();
+    };
+    let (report, ()) = within(what, future::zip(worker.run(), stop)).await;
+    report.unwrap().counts
+}
+
+pub async fn a_job_runs_end_to_end(h: impl Harness) {
+    let queue = h.declared().await;
+    let seen = Arc::new(AtomicUsize::new(0));
+    for number in 1..=10 {
+        h.publish(&queue, number).await;
+    }
+
+    let sum = seen.clone();
+    let builder = worker(&h, &queue).handler_fn(move |Number(n), _| {
+        sum.fetch_add(n as usize, Ordering::SeqCst);
+        async { Ok(()) }
+    });
+    let counts = run_until(builder, "ten jobs", |counts| counts.succeeded == 10).await;
+
+    assert_eq!(counts.settle_failures, 0);
+    assert_eq!(seen.load(Ordering::SeqCst), 55);
+    assert_eq!(h.ready(&queue.name).await, 0);
+}
+
+pub async fn a_failing_job_is_retried_then_dead_lettered(h: impl Harness) {
+    let queue = h.declared().await;
+    h.publish(&queue, 1).await;
+
+    let builder = worker(&h, &queue).handler_fn(|Number(_), _| async {
+        "x".parse::<u8>()?;
+        Ok(())
+    });
+    let counts = run_until(builder, "a dead letter", |counts| counts.dead_lettered == 1).await;
+
+    assert_eq!(counts.retried, 2);
+    let (body, reason) = h.dead(&queue.name).await;
+    assert_eq!(Envelope::from_bytes(&body).unwrap().attempt, 3);
+    assert!(reason.contains("invalid digit"), "{reason}");
+}
+
+pub async fn a_deferred_job_runs_again_in_the_same_attempt(h: impl Harness) {
+    let queue = h.declared().await;
+    h.publish(&queue, 1).await;
+
+    let builder = worker(&h, &queue).handler_fn(|Number(_), ctx: JobContext| async move {
+        assert_eq!(ctx.attempt, 1);
+        match ctx.deferrals {
+            0 => Err(JobError::deferred(20 * MS)),
+            1 if ctx.priority == 10 => Ok(()),
+            _ => Err(JobError::fatal("deferred too often")),
+        }
+    });
+    let counts = run_until(builder, "the second run", |counts| counts.succeeded == 1).await;
+
+    assert_eq!((counts.deferred, counts.retried), (1, 0));
+}
+
+pub async fn a_panic_is_told_in_the_dead_letter(h: impl Harness) {
+    let queue = h.declared().await;
+    h.publish(&queue, 1).await;
+
+    let builder = worker(&h, &queue)
+        .job_retry_override::<Number>(RetryPolicy::none())
+        // A panic that prints nothing.
+        .handler_fn(|Number(n), _| async move {
+            std::panic::resume_unwind(Box::new(format!("number {n} is cursed")))
+        });
+    run_until(builder, "a dead letter", |counts| counts.dead_lettered == 1).await;
+
+    let (_, reason) = h.dead(&queue.name).await;
+    assert!(reason.contains("number 1 is cursed"), "{reason}");
+}
+
+pub async fn a_timeout_is_a_failed_attempt(h: impl Harness) {
+    let queue = h.declared().await;
+    h.publish(&queue, 1).await;
+
+    let builder = worker(&h, &queue).job_timeout(30 * MS).handler_fn(
+        |Number(_), ctx: JobContext| async move {
+            if ctx.attempt == 1 {
+                future::pending::<()>().await;
+            }
+            Ok(())
+        },
+    );
+    let counts = run_until(builder, "the second run", |counts| counts.succeeded == 1).await;
+
+    assert_eq!(counts.retried, 1);
+}
+
+pub async fn concurrency_is_never_exceeded(h: impl Harness) {
+    let queue = h.declared().await;
+    for number in 0..12 {
+        h.publish(&queue, number).await;
+    }
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+
+    let peak = most.clone();
+    let builder = worker(&h, &queue)
+        .concurrency(3)
+        .handler_fn(move |Number(_), _| {
+            let (running, peak) = (running.clone(), peak.clone());
+            async move {
+                peak.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                pause(10 * MS).await;
+                running.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            }
+        });
+    run_until(builder, "twelve jobs", |counts| counts.succeeded == 12).await;
+
+    assert!((1..=3).contains(&most.load(Ordering::SeqCst)));
+}
+
+pub async fn a_busy_queue_runs_beside_idle_ones(h: impl Harness) {
+    let (busy, idle, other) = (h.declared().await, h.declared().await, h.declared().await);
+    for number in 0..6 {
+        h.publish(&busy, number).await;
+    }
+
+    let builder = Worker::builder(h.backend().clone())
+        .queues(&[named(&idle), named(&other), named(&busy)])
+        .concurrency(2)
+        .handler_fn(|Number(_), _| async { Ok(()) });
+    let counts = run_until(builder, "six jobs", |counts| counts.succeeded == 6).await;
+
+    assert_eq!(counts.succeeded, 6);
+}
+
+pub async fn a_shutdown_gives_back_what_has_not_started(h: impl Harness) {
+    let queue = h.declared().await;
+    for number in 0..5 {
+        h.publish(&queue, number).await;
+    }
+    let (started, starts) = async_channel::bounded::<()>(1);
+    let (release, released) = async_channel::bounded::<()>(1);
+
+    let worker = worker(&h, &queue)
+        .concurrency(1)
+        .handler_fn(move |Number(_), _| {
+            let (started, released) = (started.clone(), released.clone());
+            async move {
+                started.send(()).await?;
+                released.recv().await?;
+                Ok(())
+            }
+        })
+        .build()
+        .await
+        .unwrap();
+    let handle = worker.handle();
+    let operator = async {
+        starts.recv().await.unwrap();
+        handle.shutdown();
+        // The handler still runs; the other four are back at once.
+        h.until_ready(&queue, 4).await;
+        release.send(()).await.unwrap();
+    };
+    let (report, ()) = within("the end", future::zip(worker.run(), operator)).await;
+
+    assert_eq!(report.unwrap().counts.succeeded, 1);
+    assert_eq!(h.ready(&queue.name).await, 4);
+}
+
+pub async fn a_refused_retry_is_dead_lettered(h: impl Harness) {
+    let queue = h.declared().await;
+    h.publish(&queue, 1).await;
+
+    let builder = worker(&h, &queue)
+        .job_retry_override::<Number>(RetryPolicy::fixed(3, Duration::MAX))
+        .handler_fn(|Number(_), _| async { Err(JobError::retryable("no luck")) });
+    let counts = run_until(builder, "a dead letter", |counts| counts.dead_lettered == 1).await;
+
+    assert_eq!(counts.settle_failures, 1);
+    let (_, reason) = h.dead(&queue.name).await;
+    assert!(
+        reason.contains("cannot retry") && reason.contains("no luck"),
+        "{reason}"
+    );
+}
+
+pub async fn a_job_without_handler_is_dead_lettered(h: impl Harness) {
+    let queue = h.declared().await;
+    h.publish(&queue, 1).await;
+
+    let counts = run_until(worker(&h, &queue), "a dead letter", |counts| {
+        counts.dead_lettered == 1
+    })
+    .await;
+
+    assert_eq!(counts.succeeded, 0);
+    let (_, reason) = h.dead(&queue.name).await;
+    assert!(reason.contains("`number`"), "{reason}");
+}

@@ -1,0 +1,180 @@
+//! [`Broker`]: the real one, as an operator sees it.
+
+use std::{
+    process::{Command, Output},
+    sync::{Arc, Mutex},
+};
+
+use async_rs::Runtime as LapinRuntime;
+use lapin::{
+    BasicProperties, Channel, Connection, ConnectionProperties,
+    message::BasicGetMessage,
+    options::*,
+    types::{AMQPValue, FieldTable},
+};
+use queuey_rabbitmq::{
+    Envelope, QueueConfig, RabbitMqBackend, RabbitMqOptions, Runtime, Uuid, lapin,
+};
+
+/// A broker, the queues a test made on it, and a connection of the test's own to look at them.
+#[derive(Clone)]
+pub struct Broker {
+    pub url: String,
+    pub runtime: Runtime,
+    connection: Arc<Connection>,
+    queues: Arc<Mutex<Vec<String>>>,
+}
+
+/// A message as it lies on a queue.
+#[derive(Debug, Clone)]
+pub struct Message {
+    pub body: Vec<u8>,
+    pub properties: BasicProperties,
+    pub redelivered: bool,
+}
+
+impl Broker {
+    pub async fn connect(url: String, runtime: Runtime) -> Self {
+        let connection = Connection::connect_with_runtime(
+            &url,
+            ConnectionProperties::default(),
+            LapinRuntime::async_global_executor(),
+        )
+        .await
+        .expect("AMQP_URL leads to a broker");
+        Self {
+            url,
+            runtime,
+            connection: Arc::new(connection),
+            queues: Arc::default(),
+        }
+    }
+
+    /// A backend with default options.
+    pub async fn backend(&self) -> RabbitMqBackend {
+        self.backend_with(RabbitMqOptions::new()).await
+    }
+
+    /// A backend on the runtime of the test.
+    pub async fn backend_with(&self, options: RabbitMqOptions) -> RabbitMqBackend {
+        let options = options.runtime(self.runtime.clone());
+        RabbitMqBackend::with_options(&self.url, options)
+            .await
+            .expect("the broker lets us in")
+    }
+
+    /// A queue of the test's own, not declared yet; removed after it, dead letters included.
+    pub fn queue(&self) -> QueueConfig {
+        QueueConfig::new(self.name())
+    }
+
+    /// A queue name of the test's own; removed after it, dead letters included.
+    pub fn name(&self) -> String {
+        let name = format!("test.{}", Uuid::new_v4().simple());
+        self.remove_later(&name);
+        self.remove_later(&format!("{name}.dead"));
+        name
+    }
+
+    /// Removes `queue` after the test. Hold queues of short waits go by themselves.
+    pub fn remove_later(&self, queue: &str) {
+        self.queues.lock().unwrap().push(queue.into());
+    }
+
+    pub async fn channel(&self) -> Channel {
+        self.connection.create_channel().await.unwrap()
+    }
+
+    /// How many messages lie on `queue`, ready; `None` when there is no such queue.
+    pub async fn ready(&self, queue: &str) -> Option<u32> {
+        let passive = QueueDeclareOptions {
+            passive: true,
+            ..QueueDeclareOptions::default()
+        };
+        let channel = self.channel().await;
+        let answer = channel.queue_declare(queue.into(), passive, FieldTable::default());
+        answer.await.ok().map(|queue| queue.message_count())
+    }
+
+    /// Takes the first message off `queue`.
+    pub async fn take(&self, queue: &str) -> Option<Message> {
+        let options = BasicGetOptions { no_ack: true };
+        let got = self.channel().await.basic_get(queue.into(), options).await;
+        let BasicGetMessage { delivery, .. } = got.unwrap()?;
+        Some(Message {
+            body: delivery.data,
+            properties: delivery.properties,
+            redelivered: delivery.redelivered,
+        })
+    }
+
+    /// Declares `queue` as another application would.
+    pub async fn declare(&self, queue: &str, arguments: &[(&str, AMQPValue)]) {
+        let durable = QueueDeclareOptions {
+            durable: true,
+            ..QueueDeclareOptions::default()
+        };
+        let mut table = FieldTable::default();
+        for (name, value) in arguments {
+            table.insert((*name).into(), value.clone());
+        }
+        let channel = self.channel().await;
+        channel
+            .queue_declare(queue.into(), durable, table)
+            .await
+            .unwrap();
+    }
+
+    pub async fn delete(&self, queue: &str) {
+        let channel = self.channel().await;
+        let _ = channel
+            .queue_delete(queue.into(), QueueDeleteOptions::default())
+            .await;
+    }
+
+    /// Publishes bytes as another application would; confirmed.
+    pub async fn publish(&self, queue: &str, body: &[u8], properties: BasicProperties) {
+        let channel = self.channel().await;
+        channel
+            .confirm_select(ConfirmSelectOptions::default())
+            .await
+            .unwrap();
+        let options = BasicPublishOptions::default();
+        let confirm = channel.basic_publish("".into(), queue.into(), options, body, properties);
+        assert!(confirm.await.unwrap().await.unwrap().is_ack());
+    }
+
+    /// Runs `rabbitmqctl`, where `tests/with-broker` has told how.
+    pub fn ctl(&self, arguments: &[&str]) -> Output {
+        let ctl = std::env::var("RABBITMQCTL").expect("run by tests/with-broker");
+        let output = Command::new(ctl).args(arguments).output().unwrap();
+        assert!(
+            output.status.success(),
+            "rabbitmqctl {arguments:?}: {output:?}"
+        );
+        output
+    }
+
+    pub async fn clean_up(&self) {
+        let queues = std::mem::take(&mut *self.queues.lock().unwrap());
+        for queue in queues {
+            self.delete(&queue).await;
+        }
+        let _ = self.connection.close(200, "done".into()).await;
+    }
+}
+
+impl Message {
+    pub fn envelope(&self) -> Envelope {
+        Envelope::from_bytes(&self.body).unwrap()
+    }
+
+    /// The header as text, whatever its AMQP type.
+    pub fn header(&self, name: &str) -> Option<String> {
+        match self.properties.headers().as_ref()?.inner().get(name)? {
+            AMQPValue::LongString(text) => Some(text.to_string()),
+            AMQPValue::LongUInt(number) => Some(number.to_string()),
+            other => panic!("header `{name}` is {other:?}"),
+        }
+    }
+}

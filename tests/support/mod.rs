@@ -1,0 +1,130 @@
+//! What the contract and the broker suite share: deadlines, runtimes, and a real broker.
+#![allow(dead_code, unused_imports, reason = "each suite uses its part")]
+
+mod broker;
+
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    process::ExitCode,
+    time::Duration,
+};
+
+use futures_lite::future;
+use libtest_mimic::{Arguments, Trial};
+use queuey_rabbitmq::Runtime;
+
+pub use broker::{Broker, Message};
+
+/// Longer than anything a test waits for, on a busy machine too.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Where the broker is, if there is one.
+pub fn amqp_url() -> Option<String> {
+    std::env::var("AMQP_URL").ok().filter(|url| !url.is_empty())
+}
+
+/// Runs what is chosen on the command line; says how to run what needs a broker.
+pub fn run(suite: &str, trials: Vec<Trial>) -> ExitCode {
+    let mut args = Arguments::from_args();
+    // Tests wait more than they work.
+    args.test_threads.get_or_insert(8);
+    let conclusion = libtest_mimic::run(&args, trials);
+    if amqp_url().is_none() && !args.list {
+        eprintln!(
+            "\nnote: the tests of `{suite}` that need RabbitMQ were ignored; run them with\n    \
+             tests/with-broker cargo test --test {suite}\nor with AMQP_URL set\n"
+        );
+    }
+    conclusion.exit_code()
+}
+
+/// A test on a real broker, ignored where there is none.
+pub fn broker_trial<F>(name: String, on: On, test: impl Fn(Broker) -> F + Send + 'static) -> Trial
+where
+    F: Future<Output = ()>,
+{
+    let trial = Trial::test(name, move || {
+        let url = amqp_url().ok_or("needs RabbitMQ: set AMQP_URL, or use tests/with-broker")?;
+        let broker = future::block_on(Broker::connect(url, on.runtime()));
+        let outcome = catch_unwind(AssertUnwindSafe(|| on.block_on(test(broker.clone()))));
+        future::block_on(broker.clean_up());
+        outcome.unwrap_or_else(|panic| resume_unwind(panic));
+        Ok(())
+    });
+    trial.with_ignored_flag(amqp_url().is_none())
+}
+
+/// The runtime a test runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum On {
+    AsyncGlobalExecutor,
+    Smol,
+    Tokio,
+    AsyncStd,
+}
+
+impl On {
+    pub const ALL: [Self; 4] = [
+        Self::AsyncGlobalExecutor,
+        Self::Smol,
+        Self::Tokio,
+        Self::AsyncStd,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AsyncGlobalExecutor => "async_global_executor",
+            Self::Smol => "smol",
+            Self::Tokio => "tokio",
+            Self::AsyncStd => "async_std",
+        }
+    }
+
+    /// What an application on this runtime hands to the library.
+    pub fn runtime(self) -> Runtime {
+        match self {
+            Self::AsyncGlobalExecutor | Self::AsyncStd => Runtime::async_global_executor(),
+            Self::Smol => Runtime::smol(),
+            Self::Tokio => Runtime::tokio_handle(tokio_runtime().handle().clone()),
+        }
+    }
+
+    pub fn block_on<T>(self, work: impl Future<Output = T>) -> T {
+        match self {
+            Self::AsyncGlobalExecutor => async_global_executor::block_on(work),
+            Self::Smol => smol::block_on(work),
+            Self::Tokio => tokio_runtime().block_on(work),
+            Self::AsyncStd => async_std::task::block_on(work),
+        }
+    }
+}
+
+fn tokio_runtime() -> &'static tokio::runtime::Runtime {
+    static RUNTIME: std::sync::OnceLock<tokio::runtime::Runtime> = std::sync::OnceLock::new();
+    RUNTIME.get_or_init(|| tokio::runtime::Runtime::new().expect("tokio starts"))
+}
+
+/// Waits for `work`; fails the test, naming `what`, after [`DEADLINE`].
+pub async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
+    future::or(async { Some(work.await) }, async {
+        pause(DEADLINE).await;
+        None
+    })
+    .await
+    .unwrap_or_else(|| panic!("{what}: nothing within {DEADLINE:?}"))
+}
+
+/// Waits until `holds` answers true; fails the test, naming `what`, after [`DEADLINE`].
+pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+    within(what, async {
+        while !holds().await {
+            pause(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+pub async fn pause(duration: Duration) {
+    async_io::Timer::after(duration).await;
+}
