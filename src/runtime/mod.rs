@@ -59,6 +59,21 @@ impl Runtime {
         Self(Kind::Tokio(handle))
     }
 
+    /// Runs `work` to its end on this thread.
+    ///
+    /// # Panics
+    /// With a tokio runtime, inside any tokio runtime.
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        match &self.0 {
+            #[cfg(feature = "async-global-executor")]
+            Kind::Global => async_global_executor::block_on(work),
+            #[cfg(feature = "smol")]
+            Kind::Smol => smol::block_on(work),
+            #[cfg(feature = "tokio")]
+            Kind::Tokio(handle) => handle.block_on(work),
+        }
+    }
+
     /// Runs `task` in the background. Nothing waits for it; it must report for itself.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         match &self.0 {
