@@ -1,4 +1,54 @@
 //! Typed background jobs on RabbitMQ, for any async runtime.
+//!
+//! A [`Job`] is a serializable type bound to one queue of a [`QueueSet`]. A [`Producer`] enqueues
+//! jobs on a [`Backend`]; a [`Worker`] runs them with a [`JobHandler`] per type. The backend is
+//! [`RabbitMqBackend`], or [`MemoryBackend`] in tests and without a broker.
+//!
+//! ```
+//! use queuey_rabbitmq::prelude::*;
+//!
+//! #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Queues)]
+//! enum Queue {
+//!     #[queue(retry(max_attempts = 5))]
+//!     Emails,
+//! }
+//!
+//! #[derive(Serialize, Deserialize, Job)]
+//! #[job(queue = Queue::Emails, name = "welcome")]
+//! struct Welcome { user: u64 }
+//!
+//! # Runtime::default().block_on(async {
+//! let backend = MemoryBackend::new(); // or RabbitMqBackend::connect("amqp://localhost").await?
+//! let producer = Producer::new(backend.clone()).await?;
+//! producer.enqueue(&Welcome { user: 7 }).await?;
+//!
+//! let worker = Worker::builder(backend.clone())
+//!     .handler_fn(async |job: Welcome, ctx: JobContext| {
+//!         println!("welcome {}, attempt {}", job.user, ctx.attempt);
+//!         Ok(())
+//!     })
+//!     .build()
+//!     .await?;
+//! let handle = worker.handle();
+//! # let running = worker.run();
+//! # let stop = async { backend.idle().await; handle.shutdown(); Ok(()) };
+//! # let (report, ()) = futures_lite::future::try_zip(running, stop).await?;
+//! # assert_eq!(report.counts.succeeded, 1);
+//! # Ok::<(), Error>(()) }).unwrap();
+//! ```
+//!
+//! Jobs run **at least once**: a successor (retry, deferral, dead letter) is stored before its
+//! original is acked, so a crash in between repeats work and loses none. Nothing runs before its
+//! delay has passed. README.md has the guarantees in a table, ARCHITECTURE.md the reasons.
+//!
+//! # Features
+//!
+//! | feature | what |
+//! |---|---|
+//! | `async-global-executor` (default), `smol`, `tokio` | runtimes; see [`Runtime`] |
+//! | `rustls` (default) | TLS by `rustls-ring` with `rustls-native-certs`; builds without CMake |
+//! | `rustls-aws-lc-rs`, `rustls-platform-verifier`, `rustls-webpki-roots`, `native-tls`, `openssl`, `openssl-vendored` | other TLS stacks and roots |
+//! | `queuey-core` | [`RabbitMqBackend`] also serves the published `queuey_core::Backend` |
 
 // The generated code of the derives names this crate from outside; inside, it is itself.
 extern crate self as queuey_rabbitmq;
@@ -53,3 +103,7 @@ pub mod prelude {
     };
     pub use serde::{Deserialize, Serialize};
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
