@@ -1,51 +1,10 @@
 //! An application on smol: handlers run on its executor.
+#![allow(unreachable_pub, reason = "an example has no outside")]
 
-use queuey_rabbitmq::prelude::*;
+mod greet;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Queues)]
-#[queues(prefix = "example.smol")]
-enum Queue {
-    Greetings,
-}
-
-#[derive(Debug, Serialize, Deserialize, Job)]
-#[job(queue = Queue::Greetings, name = "greet")]
-struct Greet {
-    name: String,
-}
+use queuey_rabbitmq::{Error, Runtime};
 
 fn main() -> Result<(), Error> {
-    smol::block_on(greet(Runtime::smol()))
-}
-
-async fn greet(runtime: Runtime) -> Result<(), Error> {
-    let url = std::env::var("AMQP_URL").unwrap_or("amqp://localhost".into());
-    let options = RabbitMqOptions::new().runtime(runtime);
-    let backend = RabbitMqBackend::with_options(url, options).await?;
-    let name = "smol".into();
-    Producer::new(backend.clone())
-        .await?
-        .enqueue(&Greet { name })
-        .await?;
-
-    let (greeted, greetings) = async_channel::bounded(1);
-    let worker = Worker::builder(backend.clone())
-        .handler_fn(move |Greet { name }, _| {
-            let greeted = greeted.clone();
-            async move {
-                println!("hello from {name}");
-                greeted.send(()).await?;
-                Ok(())
-            }
-        })
-        .build()
-        .await?;
-    let handle = worker.handle();
-    let stop = async {
-        let _ = greetings.recv().await;
-        handle.shutdown();
-    };
-    let (report, ()) = futures_lite::future::zip(worker.run(), stop).await;
-    println!("{} job done", report?.counts.succeeded);
-    backend.close().await
+    smol::block_on(greet::greet("smol", Runtime::smol()))
 }
