@@ -113,10 +113,10 @@ pub async fn a_malformed_body_is_set_aside(peer: Peer) {
     let mut deliveries = backend.consume(&queue).await.unwrap();
 
     assert_eq!(take(&mut deliveries).await, sent);
-    let dead = format!("{}.dead", queue.name);
-    peer.until_ready(&dead, 1).await;
+    peer.until_set_aside(&mut deliveries, &queue).await;
     peer.end(deliveries, backend, &queue, 0).await;
-    let letter = peer.broker.take(&dead).await.unwrap();
+    let letter = peer.broker.take(&format!("{}.dead", queue.name)).await;
+    let letter = letter.unwrap();
     assert_eq!(letter.body, body);
     assert_eq!(
         letter.header("x-death-reason").as_deref(),

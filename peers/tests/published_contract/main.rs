@@ -3,6 +3,8 @@
 
 #[path = "../../../tests/support/mod.rs"]
 mod support;
+#[path = "../support/watched.rs"]
+mod watched;
 
 mod app;
 mod deliver;
@@ -66,6 +68,9 @@ fn main() -> ExitCode {
     };
     trials.extend(facts! {
         [Library::Ours];
+        app:
+            a_job_that_runs_at_the_shutdown_is_settled
+        ;
         stuck:
             what_may_heal_comes_back_after_a_pause
             what_cannot_heal_comes_back_when_the_subscription_ends

@@ -106,6 +106,14 @@ impl Peer {
         .await;
     }
 
+    /// Waits for a dead letter that the subscription itself writes, and for what follows it.
+    pub async fn until_set_aside(&self, deliveries: &mut DeliveryStream, queue: &QueueConfig) {
+        let dead = format!("{}.dead", queue.name);
+        let arrived = async { panic!("{:?}", deliveries.next().await.map(|_| "a delivery")) };
+        future::or(arrived, self.until_ready(&dead, 1)).await;
+        nothing(deliveries).await;
+    }
+
     /// Ends the subscription and the backend, and waits for what then lies on the queue.
     pub async fn end(
         &self,

@@ -49,12 +49,11 @@ pub async fn what_only_our_envelope_can_hold_is_set_aside(peer: Peer) {
         .await;
 
     let mut deliveries = backend.consume(&queue).await.unwrap();
-    nothing(&mut deliveries).await;
+    peer.until_set_aside(&mut deliveries, &queue).await;
 
-    let dead = format!("{}.dead", queue.name);
-    peer.until_ready(&dead, 1).await;
     peer.end(deliveries, backend, &queue, 0).await;
-    let letter = peer.broker.take(&dead).await.unwrap();
+    let letter = peer.broker.take(&format!("{}.dead", queue.name)).await;
+    let letter = letter.unwrap();
     assert_eq!(letter.body, body.as_bytes());
     assert_eq!(
         letter.header("x-death-reason").as_deref(),
