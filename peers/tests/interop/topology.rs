@@ -86,7 +86,7 @@ pub async fn another_priority_is_refused<A: Library, B: Library>(broker: Broker)
     assert!(refused.contains("x-max-priority"), "{refused}");
 }
 
-/// Refused from RabbitMQ 4.3, unless the broker is told otherwise.
+/// A broker may be told to refuse such queues.
 pub async fn a_transient_queue_meets_the_same_answer<A: Library, B: Library>(broker: Broker) {
     let queue = Queue {
         durable: false,

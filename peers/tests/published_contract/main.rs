@@ -19,10 +19,10 @@ use peer::{Library, Peer};
 use support::{On, broker_trial};
 
 macro_rules! facts {
-    ($libraries:expr; $($file:ident: $($fact:ident)+;)+) => {
+    ($on:expr, $libraries:expr; $($file:ident: $($fact:ident)+;)+) => {
         $libraries.into_iter().flat_map(|library: Library| [$($(broker_trial(
             format!(concat!("{}::", stringify!($file), "::", stringify!($fact)), library.name()),
-            On::Tokio,
+            $on,
             move |broker| $file::$fact(Peer { library, broker }),
         ),)+)+]).collect::<Vec<_>>()
     };
@@ -30,7 +30,7 @@ macro_rules! facts {
 
 fn main() -> ExitCode {
     let mut trials = facts! {
-        [Library::Published, Library::Ours];
+        On::Tokio, [Library::Published, Library::Ours];
         app:
             an_application_runs
         ;
@@ -67,10 +67,14 @@ fn main() -> ExitCode {
         ;
     };
     trials.extend(facts! {
-        [Library::Ours];
+        On::Tokio, [Library::Ours];
         app:
             a_job_that_runs_at_the_shutdown_is_settled
         ;
+    });
+    // queuey's worker needs tokio, our backend under its trait does not.
+    trials.extend(facts! {
+        On::AsyncGlobalExecutor, [Library::Ours];
         stuck:
             what_may_heal_comes_back_after_a_pause
             what_cannot_heal_comes_back_when_the_subscription_ends
