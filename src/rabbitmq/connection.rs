@@ -10,7 +10,7 @@ use crate::{Error, Result, runtime::client};
 
 /// A new connection to `address`.
 pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Connection> {
-    if address.is_tls() && !cfg!(feature = "tls") {
+    if address.is_tls() && !cfg!(feature = "__tls") {
         // The layers below would speak plain text and log in.
         return Err(Error::TlsNotBuiltIn(address.to_string()));
     }
