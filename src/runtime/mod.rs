@@ -6,7 +6,7 @@ use std::{future::Future, time::Duration};
 
 use futures_lite::future;
 
-pub(crate) use client::client;
+pub(crate) use client::{ClientRuntime, client};
 
 #[cfg(not(any(feature = "async-global-executor", feature = "smol", feature = "tokio")))]
 compile_error!(
