@@ -7,6 +7,7 @@ mod support;
 mod connect;
 mod dial;
 mod log;
+mod runtime;
 mod settle;
 mod tls;
 
@@ -54,6 +55,16 @@ fn main() -> ExitCode {
             a_vhost_that_does_not_exist_is_called_not_found
             a_reason_is_said_once
             an_ipv6_address_is_never_taken_for_localhost
+        ;
+        runtime:
+            a_handler_may_block_the_only_thread_of_smol
+            a_handler_may_block_a_tokio_of_one_thread
+            a_backend_lives_on_between_two_short_runs_of_an_executor
+            a_handler_may_block_on_a_publish
+            a_backend_outlives_the_tokio_it_was_made_on
+            handlers_run_on_tokio_for_a_smol_application
+            handles_may_be_dropped_in_any_order
+            a_worker_may_be_built_here_and_run_there
         ;
         log:
             what_lapin_reports_reaches_the_log

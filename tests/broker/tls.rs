@@ -145,7 +145,9 @@ pub async fn a_wrong_archive_password_is_refused_and_not_shown(_: Broker) {
 pub async fn a_tls_port_spoken_to_in_plain_text_is_an_error(_: Broker) {
     let (_, text) = refusal(Address::new("127.0.0.1").port(port())).await;
 
-    assert!(text.contains("not AMQP"), "{text}");
+    // Old brokers hang up without a word, or before it has arrived.
+    let reasons = ["not AMQP", "reset", "aborted"];
+    assert!(reasons.iter().any(|reason| text.contains(reason)), "{text}");
 }
 
 pub async fn a_plain_port_spoken_to_with_tls_is_an_error(broker: Broker) {
