@@ -140,3 +140,27 @@ async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> 
     })
     .await
 }
+
+#[cfg(all(test, not(feature = "__tls")))]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn without_a_tls_stack_amqps_is_refused_before_dialling() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let address = Address::new("127.0.0.1").port(port).tls();
+
+        let refused = future::block_on(dial(&address, &RabbitMqOptions::new()));
+
+        let text = refused.unwrap_err().to_string();
+        for feature in ["`rustls`", "`native-tls`", "`openssl`"] {
+            assert!(text.contains(feature), "{text}");
+        }
+        let dialled = listener.accept().unwrap_err();
+        assert_eq!(dialled.kind(), io::ErrorKind::WouldBlock);
+    }
+}

@@ -6,7 +6,7 @@ use std::{future::Future, time::Duration};
 
 use futures_lite::future;
 
-use crate::{Error, Result};
+use crate::Result;
 
 pub(crate) use client::{ClientRuntime, client};
 
@@ -79,7 +79,7 @@ impl Runtime {
                     && error.is_cancelled()
                 {
                     let gone = "its runtime has shut down";
-                    return Err(Error::broker("run jobs on", "tokio", gone));
+                    return Err(crate::Error::broker("run jobs on", "tokio", gone));
                 }
             }
         }
