@@ -2,6 +2,8 @@
 
 use std::{
     future::Future,
+    io,
+    net::TcpStream,
     panic,
     pin::Pin,
     sync::OnceLock,
@@ -12,13 +14,16 @@ use std::{
 use async_executor::Executor;
 use async_rs::{
     AsyncIO,
-    traits::Executor as Execute,
+    traits::{Executor as Execute, Reactor},
     util::{RuntimeParts, Task, TaskImpl},
 };
 use futures_lite::future;
 
 /// The client's executor as lapin takes it.
-pub(crate) type ClientRuntime = async_rs::Runtime<RuntimeParts<Client, AsyncIO>>;
+type ClientRuntime = async_rs::Runtime<RuntimeParts<Client, AsyncIO>>;
+
+/// A TCP connection on the client's reactor.
+pub(crate) type Socket = async_io::Async<TcpStream>;
 
 /// A handle on the client's thread, which all backends of the process share.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +57,13 @@ impl Client {
     /// Runs `task` on the client's thread. It must never block.
     pub(crate) fn run(self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.spawn(task).detach();
+    }
+
+    /// A TCP connection to the first address of `host` that answers.
+    pub(crate) async fn connect(self, host: &str, port: u16) -> io::Result<Socket> {
+        let runtime = self.runtime();
+        let addresses = runtime.to_socket_addrs((host.to_owned(), port));
+        runtime.tcp_connect(addresses).await
     }
 
     pub(crate) async fn sleep(self, delay: std::time::Duration) {

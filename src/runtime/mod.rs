@@ -8,7 +8,7 @@ use futures_lite::future;
 
 use crate::Result;
 
-pub(crate) use client::{ClientRuntime, client};
+pub(crate) use client::{Socket, client};
 
 #[cfg(not(any(feature = "async-global-executor", feature = "smol", feature = "tokio")))]
 compile_error!(
