@@ -2,6 +2,8 @@
 #![allow(dead_code, unused_imports, reason = "each suite uses its part")]
 
 mod broker;
+mod ctl;
+pub mod jobs;
 
 use std::{
     future::Future,
@@ -53,6 +55,18 @@ where
         Ok(())
     });
     trial.with_ignored_flag(amqp_url().is_none())
+}
+
+/// A test on a real broker that is also its operator; ignored where there is no `rabbitmqctl`.
+pub fn ctl_trial<F>(name: String, on: On, test: impl Fn(Broker) -> F + Send + 'static) -> Trial
+where
+    F: Future<Output = ()>,
+{
+    let trial = broker_trial(name, on, test);
+    if amqp_url().is_some() && ctl::rabbitmqctl().is_none() {
+        return trial.with_kind("needs RABBITMQCTL").with_ignored_flag(true);
+    }
+    trial
 }
 
 /// The runtime a test runs on.
