@@ -180,15 +180,15 @@ pub async fn a_job_goes_every_way_where_a_queue_is_quorum_by_default(broker: Bro
 
 pub async fn a_hundred_deferrals_return_where_a_queue_is_quorum_by_default(broker: Broker) {
     let broker = broker.quorum_vhost().await;
-    let backend = broker.backend_with(options(400 * MS)).await;
+    let backend = broker.backend_with(options(1000 * MS)).await;
     let queue = broker.queue();
     backend.declare(std::slice::from_ref(&queue)).await.unwrap();
 
     // Longer than a lease in all: only a hold whose lease each declare renews keeps them.
     for number in 0..100 {
         let job = envelope(&queue, number);
-        backend.defer(&job, 400 * MS).await.unwrap();
-        pause(20 * MS).await;
+        backend.defer(&job, 1000 * MS).await.unwrap();
+        pause(25 * MS).await;
     }
 
     let mut deliveries = backend.consume(&queue).await.unwrap();
