@@ -45,6 +45,19 @@ pub async fn a_queue_that_is_not_durable_works_or_is_refused_by_name(broker: Bro
     go_every_way(&broker, &backend, &other).await;
 }
 
+pub async fn a_quorum_queue_that_is_not_durable_is_refused_by_name(broker: Broker) {
+    let backend = broker.backend_with(options(MS)).await;
+    let queue = broker.queue().kind(QueueKind::Quorum).durable(false);
+
+    let refused = backend.declare(std::slice::from_ref(&queue)).await;
+
+    let words = Chain(&refused.unwrap_err()).to_string();
+    assert!(words.contains(&queue.name), "{words}");
+    let other = broker.queue();
+    backend.declare(std::slice::from_ref(&other)).await.unwrap();
+    go_every_way(&broker, &backend, &other).await;
+}
+
 pub async fn a_quorum_queue_and_its_dead_letter_queue_are_both_quorum(broker: Broker) {
     let backend = broker.backend().await;
     let queue = broker.queue().kind(QueueKind::Quorum);

@@ -66,6 +66,7 @@ fn main() -> ExitCode {
         ;
         kinds:
             a_queue_that_is_not_durable_works_or_is_refused_by_name
+            a_quorum_queue_that_is_not_durable_is_refused_by_name
             a_quorum_queue_and_its_dead_letter_queue_are_both_quorum
             a_job_goes_every_way_on_a_quorum_queue
             deferrals_of_a_quorum_queue_all_return
