@@ -84,7 +84,7 @@ pub async fn bodies_are_set_aside_byte_for_byte(broker: Broker) {
         b"{}".to_vec(),
         b"\"a string\"".to_vec(),
         br#"{"id":7,"task":"send","args":[]}"#.to_vec(),
-        good[..good.len() - 1].as_bytes().to_vec(),
+        good.as_bytes()[..good.len() - 1].to_vec(),
         format!("{good}{good}").into_bytes(),
         format!("{good}\0").into_bytes(),
         format!("\u{feff}{good}").into_bytes(),
