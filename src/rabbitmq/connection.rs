@@ -11,8 +11,7 @@ use std::{
 };
 
 use async_channel::{Receiver, Sender};
-use async_io::Async;
-use async_rs::traits::Reactor;
+use async_rs::{AsyncIO, traits::Reactor};
 use futures_lite::future;
 use lapin::{
     AsyncTcpStream, Connection,
@@ -20,7 +19,11 @@ use lapin::{
     uri::{AMQPScheme, AMQPUri},
 };
 
-use super::{Address, RabbitMqOptions, error::connecting};
+use super::{
+    Address, RabbitMqOptions,
+    error::connecting,
+    wire::{Login, Socket, Wire, Wires},
+};
 use crate::{
     Error, Result,
     runtime::{ClientRuntime, client},
@@ -38,10 +41,15 @@ pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result
     }
     let (attempt, given_up) = Attempt::new();
     let tls = options.tls.config();
+    let mut uri = address.uri().clone();
+    let login = Login::hide(&mut uri);
     let dialled = Connection::connector(
-        address.uri().clone(),
-        client().runtime(),
-        async move |uri, runtime| Ok(open(uri, runtime, &tls, &given_up).await?),
+        uri,
+        client().runtime(Wires),
+        async move |uri, runtime| {
+            let socket = open(&uri, runtime, &tls, &given_up).await?;
+            Ok(AsyncTcpStream::Plain(Wire::new(socket, login.clone())))
+        },
         properties,
     );
     let subject = address.to_string();
@@ -104,14 +112,14 @@ impl GivenUp {
 
 /// Runs on lapin's thread, which waits for it.
 async fn open(
-    uri: AMQPUri,
-    runtime: ClientRuntime,
+    uri: &AMQPUri,
+    runtime: ClientRuntime<Wires>,
     tls: &OwnedTLSConfig,
     given_up: &GivenUp,
-) -> io::Result<AsyncTcpStream<Async<TcpStream>>> {
+) -> io::Result<Socket> {
     let host = uri.authority.host.as_str();
     let addresses = runtime.to_socket_addrs((host.to_owned(), uri.authority.port));
-    let stream = future::or(runtime.tcp_connect(addresses), async {
+    let stream = future::or(AsyncIO.tcp_connect(addresses), async {
         let _ = given_up.ended.recv().await;
         Err(io::ErrorKind::ConnectionAborted.into())
     })

@@ -11,6 +11,7 @@ mod options;
 mod publish;
 mod settle;
 pub mod topology;
+mod wire;
 
 use std::{
     collections::HashMap,

@@ -1,6 +1,7 @@
 //! The AMQP client's own thread: no handler, however badly behaved, can starve its heartbeats.
 
 use std::{
+    fmt::Debug,
     future::Future,
     panic,
     pin::Pin,
@@ -11,14 +12,13 @@ use std::{
 
 use async_executor::Executor;
 use async_rs::{
-    AsyncIO,
-    traits::Executor as Execute,
+    traits::{Executor as Execute, Reactor},
     util::{RuntimeParts, Task, TaskImpl},
 };
 use futures_lite::future;
 
-/// The client's executor as lapin takes it.
-pub(crate) type ClientRuntime = async_rs::Runtime<RuntimeParts<Client, AsyncIO>>;
+/// The client's executor as lapin takes it, with how it connects.
+pub(crate) type ClientRuntime<R> = async_rs::Runtime<RuntimeParts<Client, R>>;
 
 /// A handle on the client's thread, which all backends of the process share.
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +45,8 @@ pub(crate) fn client() -> Client {
 }
 
 impl Client {
-    pub(crate) fn runtime(self) -> ClientRuntime {
-        async_rs::Runtime::new(RuntimeParts::new(self, AsyncIO))
+    pub(crate) fn runtime<R: Reactor + Debug>(self, reactor: R) -> ClientRuntime<R> {
+        async_rs::Runtime::new(RuntimeParts::new(self, reactor))
     }
 
     /// Runs `task` on the client's thread. It must never block.
