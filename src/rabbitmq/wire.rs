@@ -87,12 +87,23 @@ impl<S> Wire<S> {
     }
 }
 
+impl<S: AsyncRead + Unpin> Wire<S> {
+    /// Why nothing can be written any more: a TLS server that wants another certificate says so
+    /// and hangs up, and only what was said can be read.
+    fn reason(&mut self, cx: &mut Context<'_>, error: io::Error) -> io::Error {
+        match Pin::new(&mut self.stream).poll_read(cx, &mut [0]) {
+            Poll::Ready(Err(said)) => said,
+            _ => error,
+        }
+    }
+}
+
 /// A method frame and more than its header; the greeting before it is shorter.
 fn is_first_frame(bytes: &[u8]) -> bool {
     bytes.len() > 8 && bytes[0] == 1
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -104,13 +115,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
         {
             wire.instead = login.put_into(bytes).unwrap_or_default();
         }
-        if wire.instead.is_empty() {
-            return Pin::new(&mut wire.stream).poll_write(cx, bytes);
+        let replaced = !wire.instead.is_empty();
+        let bytes = if replaced { &wire.instead } else { bytes };
+        match ready!(Pin::new(&mut wire.stream).poll_write(cx, bytes)) {
+            Ok(written) => {
+                if replaced {
+                    // The rest will be given again.
+                    wire.instead.drain(..written);
+                }
+                Poll::Ready(Ok(written))
+            }
+            Err(error) => Poll::Ready(Err(wire.reason(cx, error))),
         }
-        // What is not written now is given again.
-        let written = ready!(Pin::new(&mut wire.stream).poll_write(cx, &wire.instead))?;
-        wire.instead.drain(..written);
-        Poll::Ready(Ok(written))
     }
 
     fn poll_write_vectored(
@@ -126,7 +142,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = ready!(Pin::new(&mut self.stream).poll_flush(cx));
+        Poll::Ready(flushed.map_err(|error| self.reason(cx, error)))
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

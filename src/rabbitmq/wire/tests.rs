@@ -25,6 +25,16 @@ impl AsyncWrite for Narrow {
     }
 }
 
+impl AsyncRead for Narrow {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        _: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Pending
+    }
+}
+
 fn uri(mechanism: SASLMechanism) -> AMQPUri {
     let mut uri = AMQPUri::default();
     uri.authority.userinfo.username = "me".into();
