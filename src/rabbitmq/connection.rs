@@ -21,7 +21,7 @@ use lapin::{
 use super::{Address, RabbitMqOptions, error::connecting};
 use crate::{
     Error, Result,
-    runtime::{Socket, client},
+    runtime::{Login, Socket, Wire, client},
 };
 
 /// A new connection to `address`.
@@ -36,10 +36,15 @@ pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result
     }
     let (attempt, given_up) = Attempt::new();
     let tls = options.tls.config();
+    let mut uri = address.uri().clone();
+    let login = Login::hide(&mut uri);
     let dialled = Connection::connector(
-        address.uri().clone(),
+        uri,
         client().runtime(),
-        async move |uri, _| Ok(open(uri, &tls, &given_up).await?),
+        async move |uri, _| {
+            let socket = open(&uri, &tls, &given_up).await?;
+            Ok(AsyncTcpStream::Plain(Wire::new(socket, login.clone())))
+        },
         properties,
     );
     let subject = address.to_string();
@@ -101,11 +106,7 @@ impl GivenUp {
 }
 
 /// Runs on lapin's thread, which waits for it.
-async fn open(
-    uri: AMQPUri,
-    tls: &OwnedTLSConfig,
-    given_up: &GivenUp,
-) -> io::Result<AsyncTcpStream<Socket>> {
+async fn open(uri: &AMQPUri, tls: &OwnedTLSConfig, given_up: &GivenUp) -> io::Result<Socket> {
     let host = uri.authority.host.as_str();
     let stream = future::or(client().connect(host, uri.authority.port), async {
         let _ = given_up.ended.recv().await;

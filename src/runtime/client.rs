@@ -12,6 +12,7 @@ use std::{
 };
 
 use async_executor::Executor;
+use async_io::Async;
 use async_rs::{
     AsyncIO,
     traits::{Executor as Execute, Reactor},
@@ -19,11 +20,10 @@ use async_rs::{
 };
 use futures_lite::future;
 
-/// The client's executor as lapin takes it.
-type ClientRuntime = async_rs::Runtime<RuntimeParts<Client, AsyncIO>>;
+use super::wire::Wires;
 
-/// A TCP connection on the client's reactor.
-pub(crate) type Socket = async_io::Async<TcpStream>;
+/// The client's executor as lapin takes it.
+type ClientRuntime = async_rs::Runtime<RuntimeParts<Client, Wires>>;
 
 /// A handle on the client's thread, which all backends of the process share.
 #[derive(Debug, Clone, Copy)]
@@ -51,19 +51,19 @@ pub(crate) fn client() -> Client {
 
 impl Client {
     pub(crate) fn runtime(self) -> ClientRuntime {
-        async_rs::Runtime::new(RuntimeParts::new(self, AsyncIO))
+        async_rs::Runtime::new(RuntimeParts::new(self, Wires))
+    }
+
+    /// A TCP connection to the first address of `host` that answers.
+    pub(crate) async fn connect(self, host: &str, port: u16) -> io::Result<Async<TcpStream>> {
+        let runtime = self.runtime();
+        let addresses = runtime.to_socket_addrs((host.to_owned(), port));
+        AsyncIO.tcp_connect(addresses).await
     }
 
     /// Runs `task` on the client's thread. It must never block.
     pub(crate) fn run(self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.spawn(task).detach();
-    }
-
-    /// A TCP connection to the first address of `host` that answers.
-    pub(crate) async fn connect(self, host: &str, port: u16) -> io::Result<Socket> {
-        let runtime = self.runtime();
-        let addresses = runtime.to_socket_addrs((host.to_owned(), port));
-        runtime.tcp_connect(addresses).await
     }
 
     pub(crate) async fn sleep(self, delay: std::time::Duration) {

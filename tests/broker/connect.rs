@@ -100,6 +100,17 @@ pub async fn a_reason_is_said_once(broker: Broker) {
     assert_eq!(text.matches("NOT_ALLOWED").count(), 1, "{text}");
 }
 
+pub async fn a_password_is_told_either_way(broker: Broker) {
+    for mechanism in ["PLAIN", "AMQPLAIN"] {
+        let uri = format!("{}?auth_mechanism={mechanism}", broker.url);
+
+        let backend = connect(uri.parse().unwrap()).await.unwrap();
+
+        assert!(backend.is_connected(), "{mechanism}");
+        backend.close().await.unwrap();
+    }
+}
+
 /// Needs RABBITMQCTL.
 pub async fn a_user_without_the_vhost_is_told_which(broker: Broker) {
     let user = new_user(&broker, SECRET, &[]);

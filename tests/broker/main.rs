@@ -140,6 +140,7 @@ fn main() -> ExitCode {
             an_unknown_user_is_called_a_refused_login
             a_vhost_that_does_not_exist_is_called_not_found
             a_reason_is_said_once
+            a_password_is_told_either_way
             an_ipv6_address_is_never_taken_for_localhost
         ;
         runtime:
