@@ -256,30 +256,13 @@ pub async fn an_unknown_key_of_many_levels_is_skipped(broker: Broker) {
     assert_eq!(ack_numbers(&mut deliveries, 1).await, [1]);
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Any(&'static str);
-
-impl QueueSet for Any {
-    fn all() -> &'static [Self] {
-        &[]
-    }
-
-    fn name(&self) -> &'static str {
-        self.0
-    }
-
-    fn config(&self) -> QueueConfig {
-        QueueConfig::new(self.0)
-    }
-}
-
 #[derive(Serialize, Deserialize)]
 struct Thing(serde_json::Value);
 
 impl Job for Thing {
-    type Queue = Any;
+    type Queue = Named;
     const NAME: &'static str = "thing";
-    const QUEUE: Any = Any("any");
+    const QUEUE: Named = Named("any");
 }
 
 pub async fn a_payload_of_many_levels_is_dead_lettered_by_a_worker(broker: Broker) {
@@ -290,7 +273,7 @@ pub async fn a_payload_of_many_levels_is_dead_lettered_by_a_worker(broker: Broke
     let good = Envelope::raw("thing", &queue.name, envelope(&queue, 1).payload);
     backend.publish(&good, None).await.unwrap();
     let worker = Worker::builder(backend.clone())
-        .queues(&[Any(queue.name.clone().leak())])
+        .queues(&[named(&queue)])
         .handler_fn(|_: Thing, _: JobContext| async { Ok(()) })
         .build()
         .await

@@ -6,39 +6,12 @@ use std::{
 };
 
 use futures_lite::{StreamExt, future};
-use queuey_rabbitmq::{Counts, QueueConfig, RabbitMqDelivery, WorkerBuilder, prelude::*};
+use queuey_rabbitmq::{QueueConfig, RabbitMqDelivery, WorkerBuilder, prelude::*};
 
-use crate::support::{Broker, On, jobs::envelope, pause, until, within};
+use crate::support::{Broker, On, jobs::*, pause, until, within};
 
 /// Longer than a broker waits for a client that has promised a heartbeat every second or two.
 const TOO_LONG: Duration = Duration::from_secs(7);
-
-/// The only job of this file, on a queue whose name is made at run time.
-#[derive(Debug, Serialize, Deserialize)]
-struct Task(u32);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Named(&'static str);
-
-impl QueueSet for Named {
-    fn all() -> &'static [Self] {
-        &[]
-    }
-
-    fn name(&self) -> &'static str {
-        self.0
-    }
-
-    fn config(&self) -> QueueConfig {
-        QueueConfig::new(self.0)
-    }
-}
-
-impl Job for Task {
-    type Queue = Named;
-    const NAME: &'static str = "number";
-    const QUEUE: Named = Named("any");
-}
 
 /// Runs `work` on a thread where no executor is.
 async fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -56,21 +29,7 @@ async fn with_a_job(backend: &RabbitMqBackend, queue: &QueueConfig) {
 }
 
 fn worker(backend: RabbitMqBackend, queue: &QueueConfig) -> WorkerBuilder<Named, RabbitMqBackend> {
-    Worker::builder(backend).queues(&[Named(queue.name.clone().leak())])
-}
-
-async fn run_until(
-    builder: WorkerBuilder<Named, RabbitMqBackend>,
-    done: impl Fn(Counts) -> bool,
-) -> Counts {
-    let worker = builder.build().await.unwrap();
-    let handle = worker.handle();
-    let stop = async {
-        until("the jobs' end", async || done(handle.counts())).await;
-        handle.shutdown();
-    };
-    let (report, ()) = within("the worker's end", future::zip(worker.run(), stop)).await;
-    report.unwrap().counts
+    Worker::builder(backend).queues(&[named(queue)])
 }
 
 /// A handler that holds its thread for so long, on an executor with no other thread.
@@ -81,12 +40,12 @@ async fn survives_a_blocking_handler(url: String, queue: QueueConfig, runtime: R
     with_a_job(&backend, &queue).await;
 
     let builder =
-        worker(backend.clone(), &queue).handler_fn(|Task(_), ctx: JobContext| async move {
+        worker(backend.clone(), &queue).handler_fn(|Number(_), ctx: JobContext| async move {
             assert!(!ctx.redelivered);
             thread::sleep(TOO_LONG);
             Ok(())
         });
-    let counts = run_until(builder, |counts| counts.succeeded == 1).await;
+    let counts = run_until(builder, "the jobs' end", |counts| counts.succeeded == 1).await;
 
     assert_eq!(counts.settle_failures, 0);
     assert!(backend.is_connected());
@@ -129,8 +88,8 @@ pub async fn a_handler_may_block_on_a_publish(broker: Broker) {
                 let backend = RabbitMqBackend::with_options(url, options).await.unwrap();
                 with_a_job(&backend, &queue).await;
                 let (again, to) = (backend.clone(), queue.clone());
-                let builder =
-                    worker(backend.clone(), &queue).handler_fn(move |Task(_), ctx: JobContext| {
+                let builder = worker(backend.clone(), &queue).handler_fn(
+                    move |Number(_), ctx: JobContext| {
                         let (again, to) = (again.clone(), to.clone());
                         async move {
                             if ctx.correlation_id.is_none() {
@@ -140,8 +99,10 @@ pub async fn a_handler_may_block_on_a_publish(broker: Broker) {
                             }
                             Ok(())
                         }
-                    });
-                let counts = run_until(builder, |counts| counts.succeeded == 2).await;
+                    },
+                );
+                let counts =
+                    run_until(builder, "the jobs' end", |counts| counts.succeeded == 2).await;
                 assert_eq!(counts.settle_failures, 0, "{on:?}");
                 backend.close().await.unwrap();
             });
@@ -170,11 +131,11 @@ pub async fn a_backend_outlives_the_tokio_it_was_made_on(broker: Broker) {
         smol::block_on(backend.publish(&job, None)).unwrap();
         let second = tokio::runtime::Runtime::new().unwrap();
         second.block_on(async {
-            let builder = worker(backend.clone(), &queue).handler_fn(|Task(_), _| async {
+            let builder = worker(backend.clone(), &queue).handler_fn(|Number(_), _| async {
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 Ok(())
             });
-            run_until(builder, |counts| counts.succeeded == 3).await;
+            run_until(builder, "the jobs' end", |counts| counts.succeeded == 3).await;
             backend.close().await.unwrap();
         });
     })
@@ -217,12 +178,12 @@ pub async fn handlers_run_on_tokio_for_a_smol_application(broker: Broker) {
             with_a_job(&backend, &queue).await;
             let builder = worker(backend.clone(), &queue)
                 .runtime(Runtime::tokio_handle(tokio.handle().clone()))
-                .handler_fn(|Task(_), _| async {
+                .handler_fn(|Number(_), _| async {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                     tokio::spawn(async {}).await?;
                     Ok(())
                 });
-            run_until(builder, |counts| counts.succeeded == 1).await;
+            run_until(builder, "the jobs' end", |counts| counts.succeeded == 1).await;
             backend.close().await.unwrap();
         });
     })
@@ -250,7 +211,7 @@ pub async fn a_worker_may_be_built_here_and_run_there(broker: Broker) {
     let queue = broker.queue();
     let backend = broker.backend().await;
     with_a_job(&backend, &queue).await;
-    let builder = worker(backend, &queue).handler_fn(|Task(_), _| async { Ok(()) });
+    let builder = worker(backend, &queue).handler_fn(|Number(_), _| async { Ok(()) });
     let built = Instant::now();
     let worker = builder.build().await.unwrap();
     let handle = worker.handle();

@@ -6,8 +6,6 @@ use queuey_rabbitmq::{Backend, Delivery, Error};
 
 use crate::harness::*;
 
-const MS: Duration = Duration::from_millis(1);
-
 pub async fn a_deferral_keeps_the_attempt(h: impl Harness) {
     let queue = h.declared().await;
     let sent = h.publish(&queue, 1).await;

@@ -1,17 +1,11 @@
 //! [`Harness`]: a backend, and what is seen of it from outside.
 
-use std::time::Duration;
-
-use futures_lite::StreamExt;
 use queuey_rabbitmq::{
-    Backend, Delivery, Envelope, MemoryBackend, QueueConfig, RabbitMqBackend, RabbitMqOptions,
-    lapin::BasicProperties,
+    Backend, Envelope, MemoryBackend, QueueConfig, RabbitMqBackend, lapin::BasicProperties,
 };
 
-use crate::support::{Broker, On, pause, until, within};
-
-/// How long a job that must not arrive is waited for.
-const SILENCE: Duration = Duration::from_millis(150);
+pub use crate::support::jobs::*;
+use crate::support::{Broker, On, until};
 
 pub trait Harness: Clone + 'static {
     type Backend: Backend;
@@ -56,54 +50,6 @@ pub trait Harness: Clone + 'static {
         })
         .await;
     }
-}
-
-pub fn envelope(queue: &QueueConfig, number: u64) -> Envelope {
-    let payload = serde_json::value::to_raw_value(&number).unwrap();
-    Envelope::raw("number", &queue.name, payload)
-}
-
-pub fn number<D: Delivery>(delivery: &D) -> u64 {
-    serde_json::from_str(delivery.envelope().payload.get()).unwrap()
-}
-
-/// The next delivery.
-pub async fn next<S, D>(deliveries: &mut S) -> D
-where
-    S: futures_lite::Stream<Item = queuey_rabbitmq::Result<D>> + Unpin,
-{
-    within("a delivery", deliveries.next())
-        .await
-        .expect("the stream goes on")
-        .expect("a delivery")
-}
-
-/// The numbers of the next `count` jobs, acked.
-pub async fn ack_numbers<S, D>(deliveries: &mut S, count: usize) -> Vec<u64>
-where
-    D: Delivery,
-    S: futures_lite::Stream<Item = queuey_rabbitmq::Result<D>> + Unpin,
-{
-    let mut numbers = vec![];
-    for _ in 0..count {
-        let delivery = next(deliveries).await;
-        numbers.push(number(&delivery));
-        delivery.ack().await.unwrap();
-    }
-    numbers
-}
-
-/// Fails when a delivery arrives although none should.
-pub async fn nothing<S, D>(deliveries: &mut S)
-where
-    S: futures_lite::Stream<Item = queuey_rabbitmq::Result<D>> + Unpin,
-{
-    let arrived = async { deliveries.next().await.is_some() };
-    let silent = async {
-        pause(SILENCE).await;
-        false
-    };
-    assert!(!futures_lite::future::or(arrived, silent).await);
 }
 
 #[derive(Clone)]
@@ -157,11 +103,7 @@ pub struct RabbitMqHarness(Broker, RabbitMqBackend);
 
 impl RabbitMqHarness {
     pub async fn new(broker: Broker) -> Self {
-        // Short waits, but long enough for a busy machine to confirm each hold within its lease.
-        let options = RabbitMqOptions::new()
-            .retry_granularity(Duration::from_millis(250))
-            .deferred_granularity(Duration::from_millis(250));
-        let backend = broker.backend_with(options).await;
+        let backend = broker.backend().await;
         Self(broker, backend)
     }
 }

@@ -6,8 +6,6 @@ use queuey_rabbitmq::{Delivery, Error};
 
 use crate::harness::*;
 
-const MS: Duration = Duration::from_millis(1);
-
 pub async fn a_retry_carries_the_next_attempt(h: impl Harness) {
     let queue = h.declared().await;
     let sent = h.publish(&queue, 1).await;

@@ -9,69 +9,17 @@ use std::{
 };
 
 use futures_lite::future;
-use queuey_rabbitmq::{Counts, QueueConfig, WorkerBuilder, prelude::*};
+use queuey_rabbitmq::{QueueConfig, WorkerBuilder, prelude::*};
 
 use crate::{
     harness::*,
-    support::{pause, until, within},
+    support::{pause, within},
 };
 
-const MS: Duration = Duration::from_millis(1);
-
-/// The payload of every job of this suite.
-#[derive(Debug, Serialize, Deserialize)]
-struct Number(u64);
-
-/// A queue set whose names are made at run time, one per test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Named(&'static str);
-
-impl QueueSet for Named {
-    fn all() -> &'static [Self] {
-        &[]
-    }
-
-    fn name(&self) -> &'static str {
-        self.0
-    }
-
-    fn config(&self) -> QueueConfig {
-        QueueConfig::new(self.0)
-    }
-}
-
-impl Job for Number {
-    type Queue = Named;
-    const NAME: &'static str = "number";
-    const QUEUE: Named = Named("any");
-
-    fn retry_policy() -> Option<RetryPolicy> {
-        Some(RetryPolicy::fixed(3, MS))
-    }
-}
-
-fn named(queue: &QueueConfig) -> Named {
-    Named(queue.name.clone().leak())
-}
-
 fn worker<H: Harness>(h: &H, queue: &QueueConfig) -> WorkerBuilder<Named, H::Backend> {
-    Worker::builder(h.backend().clone()).queues(&[named(queue)])
-}
-
-/// Runs the worker until `done` of its counts, then shuts it down.
-async fn run_until<B: Backend>(
-    builder: WorkerBuilder<Named, B>,
-    what: &str,
-    done: impl Fn(Counts) -> bool,
-) -> Counts {
-    let worker = builder.build().await.unwrap();
-    let handle = worker.handle();
-    let stop = async {
-        until(what, async || done(handle.counts())).await;
-        handle.shutdown();
-    };
-    let (report, ()) = within(what, future::zip(worker.run(), stop)).await;
-    report.unwrap().counts
+    Worker::builder(h.backend().clone())
+        .queues(&[named(queue)])
+        .job_retry_override::<Number>(RetryPolicy::fixed(3, MS))
 }
 
 pub async fn a_job_runs_end_to_end(h: impl Harness) {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_lite::{Stream, StreamExt, future};
-use queuey_rabbitmq::{Delivery, Envelope, QueueConfig, Result};
+use queuey_rabbitmq::{Counts, QueueConfig, Result, WorkerBuilder, prelude::*};
 
-use super::{pause, within};
+use super::{pause, until, within};
 
 pub const MS: Duration = Duration::from_millis(1);
 
@@ -59,4 +59,52 @@ where
         false
     };
     assert!(!future::or(arrived, silent).await);
+}
+
+/// The payload of [`envelope`], for a worker.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Number(pub u64);
+
+impl Job for Number {
+    type Queue = Named;
+    const NAME: &'static str = "number";
+    const QUEUE: Named = Named("any");
+}
+
+/// A queue set whose names are made at run time, one per test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Named(pub &'static str);
+
+impl QueueSet for Named {
+    fn all() -> &'static [Self] {
+        &[]
+    }
+
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn config(&self) -> QueueConfig {
+        QueueConfig::new(self.0)
+    }
+}
+
+pub fn named(queue: &QueueConfig) -> Named {
+    Named(queue.name.clone().leak())
+}
+
+/// Runs the worker until `done` of its counts, then shuts it down.
+pub async fn run_until<B: Backend>(
+    builder: WorkerBuilder<Named, B>,
+    what: &str,
+    done: impl Fn(Counts) -> bool,
+) -> Counts {
+    let worker = builder.build().await.unwrap();
+    let handle = worker.handle();
+    let stop = async {
+        until(what, async || done(handle.counts())).await;
+        handle.shutdown();
+    };
+    let (report, ()) = within(what, future::zip(worker.run(), stop)).await;
+    report.unwrap().counts
 }
