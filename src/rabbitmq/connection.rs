@@ -1,16 +1,34 @@
 //! Dialling: one TCP connection and its handshake, within a limit.
 
-use std::time::Duration;
+use std::{
+    io,
+    net::{Shutdown, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
+use async_channel::{Receiver, Sender};
+use async_io::Async;
+use async_rs::traits::Reactor;
 use futures_lite::future;
-use lapin::Connection;
+use lapin::{
+    AsyncTcpStream, Connection,
+    tcp::OwnedTLSConfig,
+    uri::{AMQPScheme, AMQPUri},
+};
 
 use super::{Address, RabbitMqOptions, error::connecting};
-use crate::{Error, Result, runtime::client};
+use crate::{
+    Error, Result,
+    runtime::{ClientRuntime, client},
+};
 
 /// A new connection to `address`.
 pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Connection> {
-    if address.is_tls() && !cfg!(feature = "tls") {
+    if address.is_tls() && !cfg!(feature = "__tls") {
         // The layers below would speak plain text and log in.
         return Err(Error::TlsNotBuiltIn(address.to_string()));
     }
@@ -18,21 +36,92 @@ pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result
     if let Some(name) = &options.connection_name {
         properties = properties.with_connection_name(name.as_str().into());
     }
-    let dialled = Connection::connect_uri_with_config(
+    let (attempt, given_up) = Attempt::new();
+    let tls = options.tls.config();
+    let dialled = Connection::connector(
         address.uri().clone(),
-        properties,
-        options.tls.config(),
         client().runtime(),
+        async move |uri, runtime| Ok(open(uri, runtime, &tls, &given_up).await?),
+        properties,
     );
     let subject = address.to_string();
-    within(options.connect_timeout, dialled)
+    let connection = within(options.connect_timeout, dialled)
         .await
         .ok_or_else(|| Error::TimedOut {
             action: "connect to",
             subject: subject.clone(),
             limit: options.connect_timeout,
         })?
-        .map_err(connecting(&subject))
+        .map_err(connecting(&subject))?;
+    attempt.succeed();
+    Ok(connection)
+}
+
+/// An attempt to connect. Dropped, it ends whatever lapin's thread is waiting for: nothing else
+/// would, and the thread and its socket would stay for as long as the other side is silent.
+#[derive(Debug)]
+struct Attempt {
+    succeeded: Arc<AtomicBool>,
+    _alive: Sender<()>,
+}
+
+/// Tells when an [`Attempt`] was given up.
+#[derive(Debug, Clone)]
+struct GivenUp {
+    succeeded: Arc<AtomicBool>,
+    ended: Receiver<()>,
+}
+
+impl Attempt {
+    fn new() -> (Self, GivenUp) {
+        let (alive, ended) = async_channel::bounded(1);
+        let succeeded = Arc::<AtomicBool>::default();
+        let given_up = GivenUp {
+            succeeded: succeeded.clone(),
+            ended,
+        };
+        let attempt = Self {
+            succeeded,
+            _alive: alive,
+        };
+        (attempt, given_up)
+    }
+
+    fn succeed(self) {
+        self.succeeded.store(true, Ordering::Release);
+    }
+}
+
+impl GivenUp {
+    /// Closes `socket` when the attempt is given up.
+    async fn close(self, socket: TcpStream) {
+        let _ = self.ended.recv().await;
+        if !self.succeeded.load(Ordering::Acquire) {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Runs on lapin's thread, which waits for it.
+async fn open(
+    uri: AMQPUri,
+    runtime: ClientRuntime,
+    tls: &OwnedTLSConfig,
+    given_up: &GivenUp,
+) -> io::Result<AsyncTcpStream<Async<TcpStream>>> {
+    let host = uri.authority.host.as_str();
+    let addresses = runtime.to_socket_addrs((host.to_owned(), uri.authority.port));
+    let stream = future::or(runtime.tcp_connect(addresses), async {
+        let _ = given_up.ended.recv().await;
+        Err(io::ErrorKind::ConnectionAborted.into())
+    })
+    .await?;
+    client().run(given_up.clone().close(stream.get_ref().try_clone()?));
+    let stream = AsyncTcpStream::Plain(stream);
+    match uri.scheme {
+        AMQPScheme::AMQP => Ok(stream),
+        AMQPScheme::AMQPS => stream.into_tls(host, tls.as_ref()).await,
+    }
 }
 
 /// Closes `connection`, or gives up after some seconds: a blocked broker never answers.
@@ -50,4 +139,28 @@ async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> 
         None
     })
     .await
+}
+
+#[cfg(all(test, not(feature = "__tls")))]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn without_a_tls_stack_amqps_is_refused_before_dialling() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let address = Address::new("127.0.0.1").port(port).tls();
+
+        let refused = future::block_on(dial(&address, &RabbitMqOptions::new()));
+
+        let text = refused.unwrap_err().to_string();
+        for feature in ["`rustls`", "`native-tls`", "`openssl`"] {
+            assert!(text.contains(feature), "{text}");
+        }
+        let dialled = listener.accept().unwrap_err();
+        assert_eq!(dialled.kind(), io::ErrorKind::WouldBlock);
+    }
 }

@@ -14,17 +14,20 @@ pub(super) fn broker(action: &'static str, queue: &str) -> impl FnOnce(lapin::Er
         let subject = queue.to_owned();
         match error.kind() {
             ErrorKind::ProtocolError(answer) => match answer.get_id() {
-                PRECONDITION_FAILED => refused(queue, answer.get_message().as_str(), &error),
+                PRECONDITION_FAILED => {
+                    let words = answer.get_message().to_string();
+                    refused(queue, &words, error)
+                }
                 ACCESS_REFUSED => Error::AccessRefused {
                     action,
                     subject,
-                    source: error.into(),
+                    source: cause(error),
                 },
                 _ if error.is_amqp_hard_error() => disconnected(action, subject, error),
-                _ => Error::broker(action, subject, error),
+                _ => Error::broker(action, subject, cause(error)),
             },
             ErrorKind::ChannelsLimitReached | ErrorKind::SerialisationError(_) => {
-                Error::broker(action, subject, error)
+                Error::broker(action, subject, cause(error))
             }
             _ => disconnected(action, subject, error),
         }
@@ -42,26 +45,39 @@ pub(super) fn connecting(address: &str) -> impl FnOnce(lapin::Error) -> Error {
                 Error::AccessRefused {
                     action,
                     subject,
-                    source: error.into(),
+                    source: cause(error),
                 }
             }
-            _ => Error::broker(action, subject, error),
+            _ => Error::broker(action, subject, cause(error)),
         }
     }
 }
 
-fn disconnected(action: &'static str, subject: String, source: impl Into<BoxError>) -> Error {
+fn disconnected(action: &'static str, subject: String, error: lapin::Error) -> Error {
     Error::Disconnected {
         action,
         subject,
-        source: source.into(),
+        source: cause(error),
+    }
+}
+
+/// Why, without the words that lapin's own text repeats it with.
+fn cause(error: lapin::Error) -> BoxError {
+    match error.kind() {
+        ErrorKind::IOError(error) | ErrorKind::RuntimeShutdownError(error) => {
+            Box::new(error.clone())
+        }
+        ErrorKind::ProtocolError(answer) => answer.get_message().as_str().into(),
+        // What else it is, lapin's parser cannot say.
+        ErrorKind::ParsingError(_) => "the answer is not AMQP (is it the right port?)".into(),
+        _ => error.into(),
     }
 }
 
 /// The broker names the argument, as in `inequivalent arg 'x-max-priority' for queue 'q' in vhost
 /// '/': received the value '5' …`, or a body's size, as in `message size 20971520 is larger than
 /// configured max size 16777216`.
-fn refused(queue: &str, words: &str, error: &lapin::Error) -> Error {
+fn refused(queue: &str, words: &str, error: lapin::Error) -> Error {
     if words.contains("message size")
         && let [size, limit] = numbers(words)[..]
     {
@@ -79,9 +95,9 @@ fn refused(queue: &str, words: &str, error: &lapin::Error) -> Error {
         Some(argument) => Error::Precondition {
             queue: queue.into(),
             argument: argument.into(),
-            source: error.clone().into(),
+            source: cause(error),
         },
-        None => Error::broker("declare", queue, error.clone()),
+        None => Error::broker("declare", queue, cause(error)),
     }
 }
 

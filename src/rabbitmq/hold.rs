@@ -30,10 +30,10 @@ pub(super) fn lease(ttl_ms: u64) -> Duration {
 }
 
 /// The hold for a link that needed `round_trip` from declare to confirm: `ttl_ms`, doubled until
-/// twice that time fits its lease.
+/// that time fits its lease.
 pub(super) fn ttl_for_link(ttl_ms: u64, round_trip: Duration) -> u64 {
     let mut ttl = ttl_ms;
-    while lease(ttl) <= 2 * round_trip && ttl < MAX_DEFERRAL_MS {
+    while lease(ttl) <= round_trip && ttl < MAX_DEFERRAL_MS {
         ttl = (2 * ttl).min(MAX_DEFERRAL_MS);
     }
     ttl
@@ -82,9 +82,9 @@ mod tests {
     #[test]
     fn a_slow_link_gets_a_longer_hold() {
         assert_eq!(ttl_for_link(1000, Duration::from_millis(5)), 1000);
-        assert_eq!(ttl_for_link(1000, Duration::from_millis(400)), 2000);
-        assert_eq!(ttl_for_link(1, Duration::from_millis(3)), 16);
-        assert_eq!(ttl_for_link(1, Duration::MAX / 4), MAX_DEFERRAL_MS);
+        assert_eq!(ttl_for_link(1000, Duration::from_millis(750)), 2000);
+        assert_eq!(ttl_for_link(1, Duration::from_millis(3)), 8);
+        assert_eq!(ttl_for_link(1, Duration::MAX), MAX_DEFERRAL_MS);
     }
 
     proptest! {

@@ -10,6 +10,8 @@ mod error;
 pub mod hold;
 mod options;
 mod publish;
+#[cfg(feature = "queuey-core")]
+mod queuey_core;
 mod settle;
 pub mod topology;
 

@@ -6,7 +6,9 @@ use std::{future::Future, time::Duration};
 
 use futures_lite::future;
 
-pub(crate) use client::client;
+use crate::Result;
+
+pub(crate) use client::{ClientRuntime, client};
 
 #[cfg(not(any(feature = "async-global-executor", feature = "smol", feature = "tokio")))]
 compile_error!(
@@ -75,15 +77,28 @@ impl Runtime {
     }
 
     /// Runs `task` in the background. Nothing waits for it; it must report for itself.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    ///
+    /// Answers with an error, `task` dropped, when the runtime is gone.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         match &self.0 {
             #[cfg(feature = "async-global-executor")]
             Kind::Global => async_global_executor::spawn(task).detach(),
             #[cfg(feature = "smol")]
             Kind::Smol => smol::spawn(task).detach(),
             #[cfg(feature = "tokio")]
-            Kind::Tokio(handle) => drop(handle.spawn(task)),
+            Kind::Tokio(handle) => {
+                let task = handle.spawn(task);
+                // Only what never ran is cancelled by now: nobody else has the handle.
+                if task.is_finished()
+                    && let Some(Err(error)) = futures_util::FutureExt::now_or_never(task)
+                    && error.is_cancelled()
+                {
+                    let gone = "its runtime has shut down";
+                    return Err(crate::Error::broker("run jobs on", "tokio", gone));
+                }
+            }
         }
+        Ok(())
     }
 
     /// Waits for `delay`, never less.

@@ -31,7 +31,7 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
                 future::or(dropped, dispatcher.dispatch(delivery)).await;
                 // The job is settled or back before the slot is free.
                 drop(slot);
-            });
+            })?;
         }
     }
 }

@@ -60,7 +60,7 @@ pub async fn deferrals_of_one_delay_keep_their_order_without_priorities(h: impl 
     let queue = h.declared_as(|queue| queue.max_priority(0)).await;
     for number in 0..5 {
         let envelope = envelope(&queue, number).deferred(0);
-        h.backend().defer(&envelope, 100 * MS).await.unwrap();
+        h.backend().defer(&envelope, 2000 * MS).await.unwrap();
     }
 
     let arrived = ack_numbers(&mut h.consume(&queue).await, 5).await;
@@ -80,8 +80,8 @@ pub async fn a_retry_and_a_deferral_return_at_their_own_priorities(h: impl Harne
         first.envelope().next_attempt(),
         second.envelope().deferred(10),
     );
-    first.retry(&again, 100 * MS).await.unwrap();
-    second.defer(&later, 100 * MS).await.unwrap();
+    first.retry(&again, 500 * MS).await.unwrap();
+    second.defer(&later, 500 * MS).await.unwrap();
     h.until_ready(&queue, 2).await;
 
     assert_eq!(ack_numbers(&mut h.consume(&queue).await, 2).await, [2, 1]);

@@ -40,7 +40,7 @@ pub async fn a_short_delay_is_not_stuck_behind_a_long_one(h: impl Harness) {
         h.backend().publish(&envelope, Some(delay)).await.unwrap();
     };
 
-    publish(1, 1500 * MS).await;
+    publish(1, 3000 * MS).await;
     publish(2, 100 * MS).await;
 
     assert_eq!(ack_numbers(&mut h.consume(&queue).await, 2).await, [2, 1]);
@@ -49,7 +49,7 @@ pub async fn a_short_delay_is_not_stuck_behind_a_long_one(h: impl Harness) {
 pub async fn a_delayed_job_goes_to_the_back(h: impl Harness) {
     let queue = h.declared().await;
     h.backend()
-        .publish(&envelope(&queue, 1), Some(50 * MS))
+        .publish(&envelope(&queue, 1), Some(1000 * MS))
         .await
         .unwrap();
     h.publish(&queue, 2).await;

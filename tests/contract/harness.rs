@@ -157,10 +157,10 @@ pub struct RabbitMqHarness(Broker, RabbitMqBackend);
 
 impl RabbitMqHarness {
     pub async fn new(broker: Broker) -> Self {
-        // Short steps, so that a delay of some milliseconds stays one.
+        // Short waits, but long enough for a busy machine to confirm each hold within its lease.
         let options = RabbitMqOptions::new()
-            .retry_granularity(Duration::from_millis(50))
-            .deferred_granularity(Duration::from_millis(50));
+            .retry_granularity(Duration::from_millis(250))
+            .deferred_granularity(Duration::from_millis(250));
         let backend = broker.backend_with(options).await;
         Self(broker, backend)
     }
