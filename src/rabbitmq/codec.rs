@@ -81,7 +81,8 @@ fn death(headers: &mut FieldTable, queue: &str, reason: &str, frame_max: u32) {
         frame_max => (frame_max as usize).saturating_sub(2048).min(16 * 1024),
     };
     headers.insert(DEATH_REASON.into(), long(cut(reason, limit)));
-    headers.insert(ORIGINAL_QUEUE.into(), long(queue));
+    // A body someone else published may name a queue of any length.
+    headers.insert(ORIGINAL_QUEUE.into(), long(cut(queue, MAX_NAME_BYTES)));
 }
 
 fn long(text: &str) -> AMQPValue {

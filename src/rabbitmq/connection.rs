@@ -11,8 +11,6 @@ use std::{
 };
 
 use async_channel::{Receiver, Sender};
-use async_io::Async;
-use async_rs::traits::Reactor;
 use futures_lite::future;
 use lapin::{
     AsyncTcpStream, Connection,
@@ -23,7 +21,7 @@ use lapin::{
 use super::{Address, RabbitMqOptions, error::connecting};
 use crate::{
     Error, Result,
-    runtime::{ClientRuntime, client},
+    runtime::{Login, Socket, Wire, client},
 };
 
 /// A new connection to `address`.
@@ -38,10 +36,15 @@ pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result
     }
     let (attempt, given_up) = Attempt::new();
     let tls = options.tls.config();
+    let mut uri = address.uri().clone();
+    let login = Login::hide(&mut uri);
     let dialled = Connection::connector(
-        address.uri().clone(),
+        uri,
         client().runtime(),
-        async move |uri, runtime| Ok(open(uri, runtime, &tls, &given_up).await?),
+        async move |uri, _| {
+            let socket = open(&uri, &tls, &given_up).await?;
+            Ok(AsyncTcpStream::Plain(Wire::new(socket, login.clone())))
+        },
         properties,
     );
     let subject = address.to_string();
@@ -103,15 +106,9 @@ impl GivenUp {
 }
 
 /// Runs on lapin's thread, which waits for it.
-async fn open(
-    uri: AMQPUri,
-    runtime: ClientRuntime,
-    tls: &OwnedTLSConfig,
-    given_up: &GivenUp,
-) -> io::Result<AsyncTcpStream<Async<TcpStream>>> {
+async fn open(uri: &AMQPUri, tls: &OwnedTLSConfig, given_up: &GivenUp) -> io::Result<Socket> {
     let host = uri.authority.host.as_str();
-    let addresses = runtime.to_socket_addrs((host.to_owned(), uri.authority.port));
-    let stream = future::or(runtime.tcp_connect(addresses), async {
+    let stream = future::or(client().connect(host, uri.authority.port), async {
         let _ = given_up.ended.recv().await;
         Err(io::ErrorKind::ConnectionAborted.into())
     })

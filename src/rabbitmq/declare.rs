@@ -1,4 +1,4 @@
-//! Declaring: throwaway channels for queues, one shared channel for holds.
+//! Declaring: throwaway channels (or connections) for queues, one shared channel for holds.
 
 use std::{
     collections::HashMap,
@@ -8,8 +8,8 @@ use std::{
 
 use lapin::{Channel, Connection, ErrorKind, options::QueueDeclareOptions};
 
-use super::{error::broker, topology::Declaration};
-use crate::Result;
+use super::{Address, RabbitMqOptions, connection, error::broker, topology::Declaration};
+use crate::{Error, Result};
 
 /// Declares `queues` one after another on a channel of their own, which a refusal closes.
 pub(super) async fn declare(connection: &Connection, queues: &[Declaration]) -> Result<()> {
@@ -24,6 +24,26 @@ pub(super) async fn declare(connection: &Connection, queues: &[Declaration]) -> 
             .map_err(broker("declare", &queue.name))?;
     }
     Ok(())
+}
+
+/// Like [`declare`], on a connection of its own: where queues that are not durable are denied, the
+/// broker closes the connection that asks for one.
+pub(super) async fn declare_apart(
+    address: &Address,
+    options: &RabbitMqOptions,
+    queues: &[Declaration],
+) -> Result<()> {
+    let connection = connection::dial(address, options).await?;
+    let declared = declare(&connection, queues).await;
+    connection::hang_up(&connection).await;
+    declared.map_err(|error| match error {
+        Error::Disconnected {
+            action,
+            subject,
+            source,
+        } => Error::broker(action, subject, source),
+        other => other,
+    })
 }
 
 async fn open(connection: &Connection, queue: &str) -> Result<Channel> {

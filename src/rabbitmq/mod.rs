@@ -200,6 +200,7 @@ impl Backend for RabbitMqBackend {
 
     async fn declare(&self, queues: &[QueueConfig]) -> Result<()> {
         let Inner {
+            address,
             options,
             publishing,
             declared,
@@ -213,7 +214,11 @@ impl Backend for RabbitMqBackend {
             if options.declare_dead_letter_queues {
                 declarations.push(topology::dead_queue(queue, &options.dead_suffix));
             }
-            declare::declare(publishing, &declarations).await?;
+            if queue.durable {
+                declare::declare(publishing, &declarations).await?;
+            } else {
+                declare::declare_apart(address, options, &declarations).await?;
+            }
             lock(declared).insert(queue.name.clone(), queue.clone());
         }
         Ok(())

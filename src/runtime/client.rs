@@ -2,6 +2,8 @@
 
 use std::{
     future::Future,
+    io,
+    net::TcpStream,
     panic,
     pin::Pin,
     sync::OnceLock,
@@ -10,15 +12,18 @@ use std::{
 };
 
 use async_executor::Executor;
+use async_io::Async;
 use async_rs::{
     AsyncIO,
-    traits::Executor as Execute,
+    traits::{Executor as Execute, Reactor},
     util::{RuntimeParts, Task, TaskImpl},
 };
 use futures_lite::future;
 
+use super::wire::Wires;
+
 /// The client's executor as lapin takes it.
-pub(crate) type ClientRuntime = async_rs::Runtime<RuntimeParts<Client, AsyncIO>>;
+type ClientRuntime = async_rs::Runtime<RuntimeParts<Client, Wires>>;
 
 /// A handle on the client's thread, which all backends of the process share.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +51,14 @@ pub(crate) fn client() -> Client {
 
 impl Client {
     pub(crate) fn runtime(self) -> ClientRuntime {
-        async_rs::Runtime::new(RuntimeParts::new(self, AsyncIO))
+        async_rs::Runtime::new(RuntimeParts::new(self, Wires))
+    }
+
+    /// A TCP connection to the first address of `host` that answers.
+    pub(crate) async fn connect(self, host: &str, port: u16) -> io::Result<Async<TcpStream>> {
+        let runtime = self.runtime();
+        let addresses = runtime.to_socket_addrs((host.to_owned(), port));
+        AsyncIO.tcp_connect(addresses).await
     }
 
     /// Runs `task` on the client's thread. It must never block.

@@ -1,6 +1,7 @@
 //! [`Runtime`]: the executor as a value.
 
 mod client;
+mod wire;
 
 use std::{future::Future, time::Duration};
 
@@ -8,7 +9,8 @@ use futures_lite::future;
 
 use crate::Result;
 
-pub(crate) use client::{ClientRuntime, client};
+pub(crate) use client::client;
+pub(crate) use wire::{Login, Socket, Wire};
 
 #[cfg(not(any(feature = "async-global-executor", feature = "smol", feature = "tokio")))]
 compile_error!(

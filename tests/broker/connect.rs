@@ -7,10 +7,7 @@ use queuey_rabbitmq::{
     lapin::uri::AMQPUri,
 };
 
-use crate::{
-    settle::envelope,
-    support::{Broker, within},
-};
+use crate::support::{Broker, jobs::envelope, within};
 
 /// Longer than any refusal may take, shorter than the limit of [`within`].
 const LIMIT: Duration = Duration::from_secs(20);
@@ -103,6 +100,17 @@ pub async fn a_reason_is_said_once(broker: Broker) {
     assert_eq!(text.matches("NOT_ALLOWED").count(), 1, "{text}");
 }
 
+pub async fn a_password_is_told_either_way(broker: Broker) {
+    for mechanism in ["PLAIN", "AMQPLAIN"] {
+        let uri = format!("{}?auth_mechanism={mechanism}", broker.url);
+
+        let backend = connect(uri.parse().unwrap()).await.unwrap();
+
+        assert!(backend.is_connected(), "{mechanism}");
+        backend.close().await.unwrap();
+    }
+}
+
 /// Needs RABBITMQCTL.
 pub async fn a_user_without_the_vhost_is_told_which(broker: Broker) {
     let user = new_user(&broker, SECRET, &[]);
@@ -125,13 +133,13 @@ pub async fn a_user_without_permissions_is_told_what_is_refused_on_which_queue(b
 
     let declared = backend.declare(std::slice::from_ref(&queue)).await;
     refused(declared.unwrap_err(), &queue, "declare", &user);
-    let published = backend.publish(&envelope(&queue.name), None).await;
+    let published = backend.publish(&envelope(&queue, 1), None).await;
     refused(published.unwrap_err(), &queue, "publish to", &user);
     let consumed = backend.consume(&queue).await;
     refused(consumed.unwrap_err(), &queue, "consume", &user);
 
     assert!(backend.is_connected(), "a refusal is no outage");
-    let again = backend.publish(&envelope(&queue.name), None).await;
+    let again = backend.publish(&envelope(&queue, 1), None).await;
     refused(again.unwrap_err(), &queue, "publish to", &user);
     backend.close().await.unwrap();
 }
@@ -174,7 +182,7 @@ pub async fn special_characters_work_in_a_uri_and_in_the_builder(broker: Broker)
     assert!(!format!("{backend:?}").contains(password), "{backend:?}");
     let queue = broker.queue();
     backend.declare(std::slice::from_ref(&queue)).await.unwrap();
-    backend.publish(&envelope(&queue.name), None).await.unwrap();
+    backend.publish(&envelope(&queue, 1), None).await.unwrap();
     backend.close().await.unwrap();
     assert_eq!(broker.ready(&queue.name).await, None, "it is elsewhere");
     let removed = format!("rabbit_vhost:delete({}, <<\"test\">>).", binary(&vhost));

@@ -4,21 +4,33 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod confirm;
 mod connect;
+mod dead;
 mod dial;
+mod hold;
+mod kinds;
 mod log;
+mod malformed;
+mod mismatch;
+mod priority;
+mod relay;
 mod runtime;
 mod settle;
+mod subscription;
 mod tls;
+mod topology;
+mod verdict;
+mod wire;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
-use libtest_mimic::Trial;
-use support::{On, broker_trial};
+use queuey_rabbitmq::RabbitMqOptions;
+use support::{On, broker_trial, ctl_trial, tls_trial};
 
 macro_rules! facts {
-    ($($file:ident: $($fact:ident)+;)+) => {
-        vec![$($(broker_trial(
+    ($trial:ident; $($file:ident: $($fact:ident)+;)+) => {
+        vec![$($($trial(
             concat!(stringify!($file), "::", stringify!($fact)).into(),
             On::AsyncGlobalExecutor,
             $file::$fact,
@@ -26,34 +38,109 @@ macro_rules! facts {
     };
 }
 
-/// Ignores `trials` where the variable `name` is missing, and says so beside their names.
-fn needing(name: &str, trials: Vec<Trial>) -> Vec<Trial> {
-    if std::env::var_os(name).is_some() {
-        return trials;
-    }
-    trials
-        .into_iter()
-        .map(|trial| {
-            trial
-                .with_kind(format!("needs {name}"))
-                .with_ignored_flag(true)
-        })
-        .collect()
+/// Options with hold queues of this granularity.
+fn options(granularity: Duration) -> RabbitMqOptions {
+    RabbitMqOptions::new()
+        .retry_granularity(granularity)
+        .deferred_granularity(granularity)
 }
 
 fn main() -> ExitCode {
-    let trials = facts! {
+    let mut trials = facts! { broker_trial;
+        confirm:
+            a_job_stays_in_hand_when_its_dead_letter_queue_is_gone
+            a_job_in_hand_after_a_failed_dead_letter_can_be_settled
+            a_job_stays_in_hand_when_it_would_wait_for_an_unknown_queue
+            a_full_queue_refuses_by_name
+            a_full_queue_takes_jobs_again_when_there_is_room
+        ;
+        dead:
+            none_is_declared
+            a_dead_letter_is_gone
+            a_malformed_body_is_gone
+        ;
+        hold:
+            a_delay_rounds_up_to_a_whole_second
+            a_hold_queue_goes_by_itself_and_is_made_again
+            a_hold_is_declared_before_every_publish_into_it
+            holds_asked_for_at_once_share_declares
+            no_job_is_lost_or_early_on_a_slow_link
+            a_hold_confirmed_too_late_is_stored_again
+            a_publish_that_found_its_hold_gone_is_repeated
+            a_queue_declared_again_gets_later_jobs
+        ;
+        kinds:
+            a_queue_that_is_not_durable_works_or_is_refused_by_name
+            a_quorum_queue_that_is_not_durable_is_refused_by_name
+            a_quorum_queue_and_its_dead_letter_queue_are_both_quorum
+            a_job_goes_every_way_on_a_quorum_queue
+            deferrals_of_a_quorum_queue_all_return
+        ;
+        malformed:
+            bodies_are_set_aside_byte_for_byte
+            bodies_of_many_levels_are_set_aside
+            large_bodies_are_set_aside
+            headers_of_every_type_do_not_follow_a_malformed_body
+            headers_of_every_type_do_not_hinder_a_good_job
+            a_malformed_body_keeps_what_was_said_of_it
+            a_hundred_malformed_bodies_do_not_stop_the_stream
+            an_unknown_key_of_many_levels_is_skipped
+            a_payload_of_many_levels_is_dead_lettered_by_a_worker
+        ;
+        mismatch:
+            an_error_names_queue_argument_and_both_values
+            refused_declares_disturb_nothing_else
+            a_foreign_hold_refuses_every_way_of_waiting
+            a_foreign_hold_disturbs_no_hold_declared_beside_it
+            many_who_ask_for_a_foreign_hold_are_each_refused
+        ;
+        priority:
+            a_deferral_overtakes_only_what_is_still_queued
+            a_priority_above_the_queues_levels_is_the_top_level
+        ;
         settle:
             an_ack_on_a_dead_connection_is_a_failed_settlement
+            a_broken_link_is_a_connection_lost_to_all
+            settling_after_the_loss_never_succeeds
         ;
-    };
-    let mut trials = trials;
-    trials.extend(facts! {
+        subscription:
+            a_dropped_stream_gives_back_all_it_has_buffered
+            a_dropped_stream_does_not_wait_for_jobs_in_hand
+            dropping_one_subscription_does_not_disturb_another
+            what_one_subscription_gives_back_another_of_the_queue_gets
+            parts_may_be_dropped_in_any_order
+            a_stream_and_a_delivery_outlive_the_backend_value
+            a_deleted_queue_ends_its_stream_with_an_error
+        ;
+        topology:
+            queues_have_the_documented_arguments_and_no_others
+            a_queue_an_operator_made_is_used_when_it_is_alike
+            a_queue_of_another_kind_is_refused_by_name
+        ;
+        verdict:
+            only_the_sixth_of_ten_fails_when_its_queue_is_missing
+            a_few_of_many_fail_when_their_queues_are_missing
+            a_publish_given_up_half_way_disturbs_no_verdict
+            a_hold_given_up_half_way_disturbs_no_other
+        ;
+        wire:
+            a_job_has_these_properties_and_this_body
+            a_job_without_priority_says_so
+            a_waiting_job_has_the_properties_of_any_other
+            a_dead_letter_has_these_headers_on_top
+            a_long_job_type_is_cut_in_the_properties_alone
+            a_correlation_id_of_a_megabyte_travels
+            the_longest_name_can_be_published_to_and_consumed
+            a_longer_name_is_refused_and_nothing_breaks
+            a_body_that_names_a_huge_queue_can_be_settled
+            the_longest_dead_letter_fits_the_smallest_frame
+        ;
         connect:
             a_wrong_password_is_called_a_refused_login
             an_unknown_user_is_called_a_refused_login
             a_vhost_that_does_not_exist_is_called_not_found
             a_reason_is_said_once
+            a_password_is_told_either_way
             an_ipv6_address_is_never_taken_for_localhost
         ;
         runtime:
@@ -79,36 +166,51 @@ fn main() -> ExitCode {
             a_web_server_is_not_taken_for_a_broker
             a_server_of_another_amqp_says_so
         ;
-    });
-    trials.extend(needing(
-        "RABBITMQCTL",
-        facts! {
-            connect:
-                a_user_without_the_vhost_is_told_which
-                a_user_without_permissions_is_told_what_is_refused_on_which_queue
-                special_characters_work_in_a_uri_and_in_the_builder
+    };
+    trials.extend(facts! { ctl_trial;
+        confirm:
+            a_job_stays_in_hand_when_its_dead_letter_queue_is_full
+        ;
+        connect:
+            a_user_without_the_vhost_is_told_which
+            a_user_without_permissions_is_told_what_is_refused_on_which_queue
+            special_characters_work_in_a_uri_and_in_the_builder
+        ;
+        dead:
+            what_is_rejected_follows_the_operators_policy
+        ;
+        hold:
+            a_waiting_job_is_not_unacknowledged
         ;
         log:
             no_record_and_no_debug_text_shows_a_password
-            ;
-        },
-    ));
-    trials.extend(needing(
-        "AMQPS_URL",
-        facts! {
-            tls:
-                a_job_goes_over_tls_with_a_pem_certificate
-                a_job_goes_over_tls_with_a_pkcs12_certificate
-                a_certificate_logs_in_as_its_common_name
-                a_server_of_an_unknown_ca_is_refused
-                a_client_without_a_certificate_is_refused
-                a_certificate_of_another_host_is_refused
-                a_wrong_archive_password_is_refused_and_not_shown
-                a_tls_port_spoken_to_in_plain_text_is_an_error
-                a_plain_port_spoken_to_with_tls_is_an_error
-                an_empty_trust_store_is_an_error
-            ;
-        },
-    ));
+        ;
+        settle:
+            a_connection_closed_by_the_operator_is_lost_to_all
+        ;
+        subscription:
+            the_broker_knows_the_prefetch_of_each_queue
+            nothing_is_left_of_a_dropped_backend
+        ;
+        topology:
+            an_operator_sees_the_documented_arguments
+            a_job_goes_every_way_where_a_queue_is_quorum_by_default
+            a_hundred_deferrals_return_where_a_queue_is_quorum_by_default
+        ;
+    });
+    trials.extend(facts! { tls_trial;
+        tls:
+            a_job_goes_over_tls_with_a_pem_certificate
+            a_job_goes_over_tls_with_a_pkcs12_certificate
+            a_certificate_logs_in_as_its_common_name
+            a_server_of_an_unknown_ca_is_refused
+            a_client_without_a_certificate_is_refused
+            a_certificate_of_another_host_is_refused
+            a_wrong_archive_password_is_refused_and_not_shown
+            a_tls_port_spoken_to_in_plain_text_is_an_error
+            a_plain_port_spoken_to_with_tls_is_an_error
+            an_empty_trust_store_is_an_error
+        ;
+    });
     support::run("broker", trials)
 }

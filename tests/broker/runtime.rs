@@ -8,10 +8,7 @@ use std::{
 use futures_lite::{StreamExt, future};
 use queuey_rabbitmq::{Counts, QueueConfig, RabbitMqDelivery, WorkerBuilder, prelude::*};
 
-use crate::{
-    settle::envelope,
-    support::{Broker, On, pause, until, within},
-};
+use crate::support::{Broker, On, jobs::envelope, pause, until, within};
 
 /// Longer than a broker waits for a client that has promised a heartbeat every second or two.
 const TOO_LONG: Duration = Duration::from_secs(7);
@@ -39,7 +36,7 @@ impl QueueSet for Named {
 
 impl Job for Task {
     type Queue = Named;
-    const NAME: &'static str = "test";
+    const NAME: &'static str = "number";
     const QUEUE: Named = Named("any");
 }
 
@@ -55,7 +52,7 @@ fn tokio_current_thread() -> tokio::runtime::Runtime {
 
 async fn with_a_job(backend: &RabbitMqBackend, queue: &QueueConfig) {
     backend.declare(std::slice::from_ref(queue)).await.unwrap();
-    backend.publish(&envelope(&queue.name), None).await.unwrap();
+    backend.publish(&envelope(queue, 1), None).await.unwrap();
 }
 
 fn worker(backend: RabbitMqBackend, queue: &QueueConfig) -> WorkerBuilder<Named, RabbitMqBackend> {
@@ -93,7 +90,7 @@ async fn survives_a_blocking_handler(url: String, queue: QueueConfig, runtime: R
 
     assert_eq!(counts.settle_failures, 0);
     assert!(backend.is_connected());
-    backend.publish(&envelope(&queue.name), None).await.unwrap();
+    backend.publish(&envelope(&queue, 1), None).await.unwrap();
     backend.close().await.unwrap();
 }
 
@@ -131,13 +128,13 @@ pub async fn a_handler_may_block_on_a_publish(broker: Broker) {
                 let options = RabbitMqOptions::new().runtime(on.runtime());
                 let backend = RabbitMqBackend::with_options(url, options).await.unwrap();
                 with_a_job(&backend, &queue).await;
-                let (again, name) = (backend.clone(), queue.name.clone());
+                let (again, to) = (backend.clone(), queue.clone());
                 let builder =
                     worker(backend.clone(), &queue).handler_fn(move |Task(_), ctx: JobContext| {
-                        let (again, name) = (again.clone(), name.clone());
+                        let (again, to) = (again.clone(), to.clone());
                         async move {
                             if ctx.correlation_id.is_none() {
-                                let mut envelope = envelope(&name);
+                                let mut envelope = envelope(&to, 1);
                                 envelope.correlation_id = Some("again".into());
                                 future::block_on(again.publish(&envelope, None))?;
                             }
@@ -166,7 +163,7 @@ pub async fn a_backend_outlives_the_tokio_it_was_made_on(broker: Broker) {
         });
         drop(first);
         let backend = producer.backend().clone();
-        let job = envelope(&queue.name);
+        let job = envelope(&queue, 1);
         tokio_current_thread()
             .block_on(backend.publish(&job, None))
             .unwrap();
@@ -203,7 +200,7 @@ pub async fn a_backend_lives_on_between_two_short_runs_of_an_executor(broker: Br
         assert!(!delivery.redelivered());
         future::block_on(delivery.ack()).unwrap();
         tokio_current_thread()
-            .block_on(backend.publish(&envelope(&queue.name), None))
+            .block_on(backend.publish(&envelope(&queue, 1), None))
             .unwrap();
         async_std::task::block_on(backend.close()).unwrap();
     })

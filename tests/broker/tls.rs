@@ -15,8 +15,7 @@ use queuey_rabbitmq::{
 
 use crate::{
     connect::{SECRET, refusal},
-    settle::envelope,
-    support::{Broker, DEADLINE, within},
+    support::{Broker, DEADLINE, jobs::envelope, within},
 };
 
 fn address() -> Address {
@@ -58,7 +57,7 @@ async fn refused(address: Address, tls: Tls) -> String {
 async fn works(broker: &Broker, backend: RabbitMqBackend) {
     let queue = broker.queue();
     backend.declare(std::slice::from_ref(&queue)).await.unwrap();
-    let sent = envelope(&queue.name);
+    let sent = envelope(&queue, 1);
     backend.publish(&sent, None).await.unwrap();
     let mut deliveries = backend.consume(&queue).await.unwrap();
     let delivery = within("the job", deliveries.next()).await.unwrap().unwrap();

@@ -1,9 +1,6 @@
 //! [`Broker`]: the real one, as an operator sees it.
 
-use std::{
-    process::{Command, Output},
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex};
 
 use async_rs::Runtime as LapinRuntime;
 use lapin::{
@@ -23,6 +20,7 @@ pub struct Broker {
     pub runtime: Runtime,
     connection: Arc<Connection>,
     queues: Arc<Mutex<Vec<String>>>,
+    commands: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
 /// A message as it lies on a queue.
@@ -47,6 +45,7 @@ impl Broker {
             runtime,
             connection: Arc::new(connection),
             queues: Arc::default(),
+            commands: Arc::default(),
         }
     }
 
@@ -81,6 +80,12 @@ impl Broker {
         self.queues.lock().unwrap().push(queue.into());
     }
 
+    /// Runs `rabbitmqctl` with these arguments after the test.
+    pub fn ctl_later(&self, arguments: &[&str]) {
+        let command = arguments.iter().map(|&argument| argument.into()).collect();
+        self.commands.lock().unwrap().push(command);
+    }
+
     pub async fn channel(&self) -> Channel {
         self.connection.create_channel().await.unwrap()
     }
@@ -110,8 +115,18 @@ impl Broker {
 
     /// Declares `queue` as another application would.
     pub async fn declare(&self, queue: &str, arguments: &[(&str, AMQPValue)]) {
-        let durable = QueueDeclareOptions {
-            durable: true,
+        self.try_declare(queue, true, arguments).await.unwrap();
+    }
+
+    /// What the broker answers to another application that declares `queue`.
+    pub async fn try_declare(
+        &self,
+        queue: &str,
+        durable: bool,
+        arguments: &[(&str, AMQPValue)],
+    ) -> lapin::Result<()> {
+        let options = QueueDeclareOptions {
+            durable,
             ..QueueDeclareOptions::default()
         };
         let mut table = FieldTable::default();
@@ -119,10 +134,8 @@ impl Broker {
             table.insert((*name).into(), value.clone());
         }
         let channel = self.channel().await;
-        channel
-            .queue_declare(queue.into(), durable, table)
-            .await
-            .unwrap();
+        let declared = channel.queue_declare(queue.into(), options, table);
+        declared.await.map(drop)
     }
 
     pub async fn delete(&self, queue: &str) {
@@ -144,21 +157,14 @@ impl Broker {
         assert!(confirm.await.unwrap().await.unwrap().is_ack());
     }
 
-    /// Runs `rabbitmqctl`, where `tests/with-broker` has told how.
-    pub fn ctl(&self, arguments: &[&str]) -> Output {
-        let ctl = std::env::var("RABBITMQCTL").expect("run by tests/with-broker");
-        let output = Command::new(ctl).args(arguments).output().unwrap();
-        assert!(
-            output.status.success(),
-            "rabbitmqctl {arguments:?}: {output:?}"
-        );
-        output
-    }
-
     pub async fn clean_up(&self) {
         let queues = std::mem::take(&mut *self.queues.lock().unwrap());
         for queue in queues {
             self.delete(&queue).await;
+        }
+        let commands = std::mem::take(&mut *self.commands.lock().unwrap());
+        for command in commands {
+            self.ctl(&command.iter().map(String::as_str).collect::<Vec<_>>());
         }
         let _ = self.connection.close(200, "done".into()).await;
     }

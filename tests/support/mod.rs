@@ -2,6 +2,8 @@
 #![allow(dead_code, unused_imports, reason = "each suite uses its part")]
 
 mod broker;
+mod ctl;
+pub mod jobs;
 
 use std::{
     future::Future,
@@ -53,6 +55,32 @@ where
         Ok(())
     });
     trial.with_ignored_flag(amqp_url().is_none())
+}
+
+/// A test on a real broker that is also its operator.
+pub fn ctl_trial<F>(name: String, on: On, test: impl Fn(Broker) -> F + Send + 'static) -> Trial
+where
+    F: Future<Output = ()>,
+{
+    needing("RABBITMQCTL", broker_trial(name, on, test))
+}
+
+/// A test on a real broker that also listens for TLS.
+pub fn tls_trial<F>(name: String, on: On, test: impl Fn(Broker) -> F + Send + 'static) -> Trial
+where
+    F: Future<Output = ()>,
+{
+    needing("AMQPS_URL", broker_trial(name, on, test))
+}
+
+/// Ignores `trial` where the environment lacks `variable`, and says so beside its name.
+fn needing(variable: &str, trial: Trial) -> Trial {
+    match std::env::var_os(variable) {
+        Some(_) => trial,
+        None => trial
+            .with_kind(format!("needs {variable}"))
+            .with_ignored_flag(true),
+    }
 }
 
 /// The runtime a test runs on.
