@@ -134,6 +134,9 @@ impl Tls {
     }
 
     /// Also trusts the certificates in this PEM text.
+    ///
+    /// `rustls-native-certs`, part of the default, wants at least one CA on the machine all the
+    /// same; where there is none, build with `rustls-webpki-roots` in its place.
     pub fn ca_pem(mut self, pem: impl Into<String>) -> Self {
         self.0.cert_chain = Some(pem.into());
         self

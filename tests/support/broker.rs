@@ -1,8 +1,12 @@
 //! [`Broker`]: the real one, as an operator sees it.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use async_rs::Runtime as LapinRuntime;
+use futures_lite::future;
 use lapin::{
     BasicProperties, Channel, Connection, ConnectionProperties,
     message::BasicGetMessage,
@@ -160,13 +164,15 @@ impl Broker {
     pub async fn clean_up(&self) {
         let queues = std::mem::take(&mut *self.queues.lock().unwrap());
         for queue in queues {
-            self.delete(&queue).await;
+            super::within("a deleted queue", self.delete(&queue)).await;
         }
         let commands = std::mem::take(&mut *self.commands.lock().unwrap());
         for command in commands {
             self.ctl(&command.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        let _ = self.connection.close(200, "done".into()).await;
+        // lapin does not always tell that it has closed.
+        let closed = async { drop(self.connection.close(200, "done".into()).await) };
+        future::or(closed, super::pause(Duration::from_secs(5))).await;
     }
 }
 
