@@ -1,0 +1,61 @@
+//! Goal 8: jobs that fail once and come back after a second.
+
+use peers::bench::{Failure, Figures};
+
+use crate::{
+    goal::{AtMost, Goal, Unit},
+    program::Program::{Ours, Queuey},
+    relay::Relay,
+    series::{Bench, Case},
+};
+
+const RETRY: &str = "2,000 jobs fail once, retry after 1 s";
+
+pub(crate) fn measure(bench: &mut Bench) -> Result<Vec<Goal>, Failure> {
+    let jobs = bench.pick(2000, 2000);
+    let case = |program| Case::new(RETRY, program, "retry").works(jobs, 16, 10);
+    bench.rounds(&[case(Ours), case(Queuey)])?;
+    let above = bench.ratio((RETRY, Ours), (RETRY, Queuey), above_the_delay);
+    let (declares, publishes) = counted(bench, &case(Ours), jobs)?;
+    counted(bench, &case(Queuey), jobs)?;
+    Ok(vec![
+        Goal::new(
+            8,
+            "2,000 retries after 1 s, time above the delay",
+            AtMost(0.3),
+            Unit::OfQueuey,
+            above,
+        ),
+        Goal::new(
+            8,
+            "publishes per retry",
+            AtMost(1.0),
+            Unit::Number,
+            publishes,
+        ),
+        // Shared, so fewer than retries; the worker's own queues are among them.
+        Goal::new(8, "declares per retry", AtMost(0.5), Unit::Number, declares),
+    ])
+}
+
+pub(crate) fn above_the_delay(figures: &Figures) -> f64 {
+    figures.seconds - 1.0
+}
+
+/// Declares and publishes per retry, through a relay, which takes time of its own.
+fn counted(bench: &mut Bench, case: &Case, jobs: u64) -> Result<(f64, f64), Failure> {
+    let relay = Relay::start(&bench.broker.url)?;
+    let queue = bench.broker.queue();
+    bench.broker.fill(&queue, jobs, 10)?;
+    let ran = bench.run_on(case, &queue, &relay.url);
+    bench.broker.delete(&queue)?;
+    ran?;
+    let per_retry = |number: u64| number as f64 / jobs as f64;
+    let declares = per_retry(relay.counts.declares());
+    let publishes = per_retry(relay.counts.publishes());
+    let program = case.program;
+    let note = format!("{program}: {declares:.4} declares and {publishes:.4} publishes per retry");
+    eprintln!("relay    {note}");
+    bench.notes.push(note);
+    Ok((declares, publishes))
+}
