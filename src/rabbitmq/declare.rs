@@ -2,14 +2,14 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    sync::{Arc, Mutex, Weak},
+    time::{Duration, Instant},
 };
 
 use lapin::{Channel, Connection, ErrorKind, options::QueueDeclareOptions};
 
-use super::{Address, RabbitMqOptions, connection, error::broker, topology::Declaration};
-use crate::{Error, Result};
+use super::{Address, RabbitMqOptions, connection, error::broker, lock, topology::Declaration};
+use crate::{Error, Result, runtime::client};
 
 /// Declares `queues` one after another on a channel of their own, which a refusal closes.
 pub(super) async fn declare(connection: &Connection, queues: &[Declaration]) -> Result<()> {
@@ -64,6 +64,9 @@ async fn declare_on(channel: &Channel, queue: &Declaration) -> lapin::Result<()>
         .map(drop)
 }
 
+/// A hold of this length outlasts any stall without being kept.
+const LONGEST_KEPT: Duration = Duration::from_secs(60);
+
 /// Declares hold queues before every publish into one.
 ///
 /// Publishes that ask for one queue at the same time share a declare that starts after each of
@@ -73,6 +76,8 @@ pub(super) struct Holds {
     connection: Arc<Connection>,
     channel: async_lock::Mutex<Option<Channel>>,
     queues: Mutex<HashMap<String, Asked>>,
+    /// When the last job of each short hold is due.
+    kept: Mutex<HashMap<String, Instant>>,
 }
 
 #[derive(Debug, Default)]
@@ -94,6 +99,21 @@ impl Holds {
             connection,
             channel: async_lock::Mutex::default(),
             queues: Mutex::default(),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Renews the lease of `queue` until the job just stored in it is due, and once after.
+    ///
+    /// A broker that stalls for about a TTL can delete the queue between two passes over its due
+    /// jobs; renewed, it would have to stall for almost two. Long holds have that slack anyway.
+    pub(super) fn keep(self: &Arc<Self>, queue: Declaration, ttl: Duration) {
+        if ttl > LONGEST_KEPT {
+            return;
+        }
+        let due = Instant::now() + ttl;
+        if lock(&self.kept).insert(queue.name.clone(), due).is_none() {
+            client().run(keep(Arc::downgrade(self), queue, ttl));
         }
     }
 
@@ -137,7 +157,7 @@ impl Holds {
     }
 
     fn ask(&self, queue: &str) -> (u64, Arc<async_lock::Mutex<Option<Declared>>>) {
-        let mut queues = self.queues();
+        let mut queues = lock(&self.queues);
         let asked = match queues.get_mut(queue) {
             Some(asked) => asked,
             None => queues.entry(queue.into()).or_default(),
@@ -147,19 +167,33 @@ impl Holds {
     }
 
     fn asked(&self, queue: &str) -> u64 {
-        self.queues().get(queue).map_or(0, |asked| asked.times)
+        lock(&self.queues).get(queue).map_or(0, |asked| asked.times)
     }
 
     fn forget_if_idle(&self, queue: &str, slot: Arc<async_lock::Mutex<Option<Declared>>>) {
-        let mut queues = self.queues();
+        let mut queues = lock(&self.queues);
         // The map's and ours: nobody else waits for this queue.
         if Arc::strong_count(&slot) == 2 {
             queues.remove(queue);
         }
     }
+}
 
-    fn queues(&self) -> std::sync::MutexGuard<'_, HashMap<String, Asked>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+async fn keep(holds: Weak<Holds>, queue: Declaration, ttl: Duration) {
+    loop {
+        client().sleep(ttl * 3 / 4).await;
+        let Some(holds) = holds.upgrade() else {
+            return;
+        };
+        let renewed = holds.declare(&queue).await;
+        let mut kept = lock(&holds.kept);
+        let over = kept
+            .get(&queue.name)
+            .is_none_or(|due| *due < Instant::now());
+        if over || renewed.is_err() {
+            kept.remove(&queue.name);
+            return;
+        }
     }
 }
 

@@ -49,7 +49,7 @@ struct Inner {
     publishing: Arc<Connection>,
     consuming: OnceCell<Connection>,
     publisher: Publisher,
-    holds: Holds,
+    holds: Arc<Holds>,
     declared: Mutex<HashMap<String, QueueConfig>>,
     /// From declare to confirm, at the last hold publish.
     round_trip: Mutex<Duration>,
@@ -81,7 +81,7 @@ impl RabbitMqBackend {
         log::info!("connected to {address}");
         Ok(Self(Arc::new(Inner {
             publisher: Publisher::start(publishing.clone()),
-            holds: Holds::new(publishing.clone()),
+            holds: Arc::new(Holds::new(publishing.clone())),
             publishing,
             consuming: OnceCell::new(),
             declared: Mutex::default(),
@@ -184,6 +184,7 @@ impl RabbitMqBackend {
             let took = declared.elapsed();
             *lock(round_trip) = took;
             if took < hold::lease(ttl) {
+                holds.keep(hold, Duration::from_millis(ttl));
                 return Ok(());
             }
             log::warn!(

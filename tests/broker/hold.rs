@@ -58,16 +58,16 @@ pub async fn a_delay_rounds_up_to_a_whole_second(broker: Broker) {
 }
 
 pub async fn a_hold_queue_goes_by_itself_and_is_made_again(broker: Broker) {
-    let (backend, queue) = declared(&broker, options(100 * MS)).await;
-    let hold = backend.hold_queue_name(&queue.name, 100);
+    let (backend, queue) = declared(&broker, options(1000 * MS)).await;
+    let hold = backend.hold_queue_name(&queue.name, 1000);
     let mut deliveries = backend.consume(&queue).await.unwrap();
 
     for number in 0..2 {
         let job = envelope(&queue, number);
-        backend.defer(&job, 100 * MS).await.unwrap();
+        backend.defer(&job, 1000 * MS).await.unwrap();
 
         assert_eq!(ack_numbers(&mut deliveries, 1).await, [number]);
-        until_gone(&broker, &hold, 200 * MS).await;
+        until_gone(&broker, &hold, 2000 * MS).await;
     }
 }
 
@@ -187,16 +187,16 @@ pub async fn a_publish_that_found_its_hold_gone_is_repeated(broker: Broker) {
 }
 
 pub async fn a_queue_declared_again_gets_later_jobs(broker: Broker) {
-    let (backend, queue) = declared(&broker, options(100 * MS)).await;
+    let (backend, queue) = declared(&broker, options(1000 * MS)).await;
     let job = envelope(&queue, 1);
-    backend.defer(&job, 100 * MS).await.unwrap();
+    backend.defer(&job, 1000 * MS).await.unwrap();
     broker.delete(&queue.name).await;
-    let hold = backend.hold_queue_name(&queue.name, 100);
-    until_gone(&broker, &hold, 200 * MS).await;
+    let hold = backend.hold_queue_name(&queue.name, 1000);
+    until_gone(&broker, &hold, 2000 * MS).await;
 
     backend.declare(std::slice::from_ref(&queue)).await.unwrap();
     let job = envelope(&queue, 2);
-    backend.defer(&job, 100 * MS).await.unwrap();
+    backend.defer(&job, 1000 * MS).await.unwrap();
 
     let mut deliveries = backend.consume(&queue).await.unwrap();
     assert_eq!(ack_numbers(&mut deliveries, 1).await, [2]);

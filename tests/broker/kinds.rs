@@ -16,10 +16,10 @@ async fn go_every_way(broker: &Broker, backend: &RabbitMqBackend, queue: &QueueC
     backend.publish(&envelope(queue, 7), None).await.unwrap();
     let first = next(&mut deliveries).await;
     let again = first.envelope().next_attempt();
-    first.retry(&again, 100 * MS).await.unwrap();
+    first.retry(&again, 1000 * MS).await.unwrap();
     let second = next(&mut deliveries).await;
     let later = second.envelope().deferred(10);
-    second.defer(&later, 100 * MS).await.unwrap();
+    second.defer(&later, 1000 * MS).await.unwrap();
     let third = next(&mut deliveries).await;
     third.dead_letter("enough").await.unwrap();
     let dead = backend.dead_queue_name(&queue.name);

@@ -27,8 +27,9 @@ pub async fn a_deferral_overtakes_only_what_is_still_queued(broker: Broker) {
     until_ready(&broker, &queue.name, 4).await;
 
     let later = first.envelope().deferred(10);
-    first.defer(&later, MS).await.unwrap();
-    // The ack let one more job through before the deferral was back.
+    first.defer(&later, 1500 * MS).await.unwrap();
+    // The ack lets one more job through before the deferral is back.
+    until_ready(&broker, &queue.name, 3).await;
     until_ready(&broker, &queue.name, 4).await;
 
     let numbers = ack_numbers(&mut deliveries, 7).await;

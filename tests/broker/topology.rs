@@ -164,10 +164,10 @@ pub async fn a_job_goes_every_way_where_a_queue_is_quorum_by_default(broker: Bro
     backend.publish(&envelope(&queue, 7), None).await.unwrap();
     let first = next(&mut deliveries).await;
     let again = first.envelope().next_attempt();
-    first.retry(&again, 200 * MS).await.unwrap();
+    first.retry(&again, 1000 * MS).await.unwrap();
     let second = next(&mut deliveries).await;
     let later = second.envelope().deferred(10);
-    second.defer(&later, 200 * MS).await.unwrap();
+    second.defer(&later, 1000 * MS).await.unwrap();
     let third = next(&mut deliveries).await;
     let (attempt, deferrals) = (third.envelope().attempt, third.envelope().deferrals);
     third.dead_letter("enough").await.unwrap();

@@ -21,6 +21,9 @@ pub use broker::{Broker, Message};
 /// Longer than anything a test waits for, on a busy machine too.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
+/// The most a test may take, whatever it waits for.
+const LIMIT: Duration = Duration::from_secs(120);
+
 /// Where the broker is, if there is one.
 pub fn amqp_url() -> Option<String> {
     std::env::var("AMQP_URL").ok().filter(|url| !url.is_empty())
@@ -49,7 +52,11 @@ where
     let trial = Trial::test(name, move || {
         let url = amqp_url().ok_or("needs RabbitMQ: set AMQP_URL, or use tests/with-broker")?;
         let broker = future::block_on(Broker::connect(url, on.runtime()));
-        let outcome = catch_unwind(AssertUnwindSafe(|| on.block_on(test(broker.clone()))));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            // Boxed: a large future that is passed on and on overflows the stack of a debug build.
+            let test = Box::pin(test(broker.clone()));
+            on.block_on(within_limit("the test", LIMIT, test))
+        }));
         future::block_on(broker.clean_up());
         outcome.unwrap_or_else(|panic| resume_unwind(panic));
         Ok(())
@@ -135,12 +142,16 @@ fn tokio_runtime() -> &'static tokio::runtime::Runtime {
 
 /// Waits for `work`; fails the test, naming `what`, after [`DEADLINE`].
 pub async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
+    within_limit(what, DEADLINE, work).await
+}
+
+async fn within_limit<T>(what: &str, limit: Duration, work: impl Future<Output = T>) -> T {
     future::or(async { Some(work.await) }, async {
-        pause(DEADLINE).await;
+        pause(limit).await;
         None
     })
     .await
-    .unwrap_or_else(|| panic!("{what}: nothing within {DEADLINE:?}"))
+    .unwrap_or_else(|| panic!("{what}: nothing within {limit:?}"))
 }
 
 /// Waits until `holds` answers true; fails the test, naming `what`, after [`DEADLINE`].
