@@ -11,13 +11,16 @@ use futures_core::Stream;
 use futures_lite::StreamExt;
 use lapin::{
     Channel, Connection, Consumer,
+    message::Delivery as Message,
     options::{BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions},
     types::FieldTable,
 };
 use uuid::Uuid;
 
 use super::{
-    RabbitMqBackend, codec,
+    RabbitMqBackend,
+    acks::{Acks, Answer},
+    codec,
     error::broker,
     settle::{self, RabbitMqDelivery},
 };
@@ -34,9 +37,16 @@ pub struct RabbitMqDeliveries {
 /// What deliveries are settled on; the channel closes with the last of them.
 #[derive(Debug)]
 pub(super) struct Subscription {
-    pub(super) channel: Channel,
+    channel: Channel,
+    acks: Acks,
     pub(super) queue: String,
     pub(super) backend: RabbitMqBackend,
+}
+
+impl Subscription {
+    pub(super) async fn answer(&self, tag: u64, answer: Answer) -> lapin::Result<()> {
+        self.acks.answer(tag, answer, &self.channel).await
+    }
 }
 
 impl RabbitMqDeliveries {
@@ -65,10 +75,26 @@ impl RabbitMqDeliveries {
             consumer: Some(consumer),
             subscription: Arc::new(Subscription {
                 channel,
+                acks: Acks::default(),
                 queue: queue.name.clone(),
                 backend,
             }),
         })
+    }
+}
+
+impl RabbitMqDeliveries {
+    /// The job in `message`, or `None` once it is on its way out of the way.
+    fn receive(&self, message: Message) -> Option<RabbitMqDelivery> {
+        let subscription = self.subscription.clone();
+        subscription.acks.hand_out(message.delivery_tag);
+        match Envelope::from_bytes(&message.data) {
+            Ok(envelope) => Some(RabbitMqDelivery::new(envelope, &message, subscription)),
+            Err(error) => {
+                client().run(settle::set_aside(message, error, subscription));
+                None
+            }
+        }
     }
 }
 
@@ -90,17 +116,9 @@ impl Stream for RabbitMqDeliveries {
                 return Poll::Ready(None);
             };
             let ended = match ready!(consumer.poll_next(cx)) {
-                Some(Ok(delivery)) => match Envelope::from_bytes(&delivery.data) {
-                    Ok(envelope) => {
-                        let subscription = self.subscription.clone();
-                        let delivery = RabbitMqDelivery::new(envelope, &delivery, subscription);
-                        return Poll::Ready(Some(Ok(delivery)));
-                    }
-                    Err(error) => {
-                        let subscription = self.subscription.clone();
-                        client().run(settle::set_aside(delivery, error, subscription));
-                        continue;
-                    }
+                Some(Ok(message)) => match self.receive(message) {
+                    Some(delivery) => return Poll::Ready(Some(Ok(delivery))),
+                    None => continue,
                 },
                 Some(Err(error)) => broker("consume", &self.subscription.queue)(error),
                 None => Error::ConsumerStopped(self.subscription.queue.clone()),

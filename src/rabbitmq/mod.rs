@@ -1,5 +1,6 @@
 //! [`RabbitMqBackend`]: the contract over lapin.
 
+mod acks;
 mod address;
 pub mod codec;
 mod connection;

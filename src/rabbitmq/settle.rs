@@ -9,12 +9,9 @@ use std::{
     time::Duration,
 };
 
-use lapin::{
-    message::Delivery as Message,
-    options::{BasicAckOptions, BasicNackOptions, BasicRejectOptions},
-};
+use lapin::message::Delivery as Message;
 
-use super::{codec, consume::Subscription, error::broker};
+use super::{acks::Answer, codec, consume::Subscription, error::broker};
 use crate::{Chain, Delivery, Envelope, Error, Settled, Unsettled, runtime::client};
 
 /// How long a body that could not be set aside is kept from coming straight back.
@@ -45,15 +42,10 @@ impl RabbitMqDelivery {
     }
 
     /// Sends the one answer to this delivery.
-    async fn answer(
-        mut self,
-        action: &'static str,
-        answer: impl Future<Output = lapin::Result<()>>,
-    ) -> Settled<Self> {
+    async fn answer(mut self, action: &'static str, answer: Answer) -> Settled<Self> {
         self.settled = true;
-        answer
-            .await
-            .map_err(|error| Unsettled::lost(broker(action, &self.subscription.queue)(error)))
+        let sent = self.subscription.answer(self.tag, answer).await;
+        sent.map_err(|error| Unsettled::lost(broker(action, &self.subscription.queue)(error)))
     }
 
     /// Acks once the successor is stored, or keeps the job in hand.
@@ -75,11 +67,7 @@ impl Delivery for RabbitMqDelivery {
     }
 
     async fn ack(self) -> Settled<Self> {
-        let (subscription, tag) = (self.subscription.clone(), self.tag);
-        let ack = subscription
-            .channel
-            .basic_ack(tag, BasicAckOptions::default());
-        self.answer("ack a job of", ack).await
+        self.answer("ack a job of", Answer::Ack).await
     }
 
     async fn retry(self, next: &Envelope, delay: Duration) -> Settled<Self> {
@@ -101,11 +89,7 @@ impl Delivery for RabbitMqDelivery {
         if !backend.options().declare_dead_letter_queues {
             let id = self.envelope.job_id;
             log::warn!("job {id} of `{queue}` is rejected, no dead-letter queue: {reason}");
-            let (subscription, tag) = (self.subscription.clone(), self.tag);
-            let reject = subscription
-                .channel
-                .basic_reject(tag, BasicRejectOptions { requeue: false });
-            return self.answer("reject a job of", reject).await;
+            return self.answer("reject a job of", Answer::Reject).await;
         }
         // A body may name a queue this backend knows nothing of: then where it was found counts.
         let queue = match backend.declared(&self.envelope.queue) {
@@ -120,23 +104,16 @@ impl Delivery for RabbitMqDelivery {
     }
 
     async fn release(self) -> Settled<Self> {
-        let (subscription, tag) = (self.subscription.clone(), self.tag);
-        let nack = subscription.channel.basic_nack(tag, REQUEUE);
-        self.answer("give back a job of", nack).await
+        self.answer("give back a job of", Answer::GiveBack).await
     }
 }
-
-const REQUEUE: BasicNackOptions = BasicNackOptions {
-    multiple: false,
-    requeue: true,
-};
 
 impl Drop for RabbitMqDelivery {
     fn drop(&mut self) {
         if !self.settled {
-            let nack = pin!(self.subscription.channel.basic_nack(self.tag, REQUEUE));
+            let given_back = pin!(self.subscription.answer(self.tag, Answer::GiveBack));
             // The first poll hands the frame to the client; there is nothing to wait for.
-            let _ = nack.poll(&mut Context::from_waker(Waker::noop()));
+            let _ = given_back.poll(&mut Context::from_waker(Waker::noop()));
         }
     }
 }
@@ -147,30 +124,24 @@ pub(super) async fn set_aside(
     error: serde_json::Error,
     subscription: Arc<Subscription>,
 ) {
-    let Subscription {
-        backend,
-        queue,
-        channel,
-    } = &*subscription;
+    let Subscription { backend, queue, .. } = &*subscription;
     let (tag, bytes) = (message.delivery_tag, message.data.len());
     log::warn!("a body of {bytes} bytes on `{queue}` is not an envelope, set aside: {error}");
-    let settled = if backend.options().declare_dead_letter_queues {
+    let answer = if backend.options().declare_dead_letter_queues {
         let properties =
             codec::malformed_properties(&message.properties, queue, backend.frame_max());
         match backend.publish_dead(queue, properties, message.data).await {
-            Ok(()) => channel.basic_ack(tag, BasicAckOptions::default()).await,
+            Ok(()) => Answer::Ack,
             Err(error) => {
                 log::error!("a malformed body stays on `{queue}`: {}", Chain(&error));
                 client().sleep(PAUSE).await;
-                channel.basic_nack(tag, REQUEUE).await
+                Answer::GiveBack
             }
         }
     } else {
-        channel
-            .basic_reject(tag, BasicRejectOptions { requeue: false })
-            .await
+        Answer::Reject
     };
-    if let Err(error) = settled {
+    if let Err(error) = subscription.answer(tag, answer).await {
         log::error!("a malformed body on `{queue}` is not settled and will come back: {error}");
     }
 }

@@ -1,0 +1,176 @@
+//! [`Acks`]: acks of one channel, merged while the client is busy, at once when it is not.
+//!
+//! One ack at a time is being written. Those that are asked for meanwhile go out together in the
+//! next round, as a single frame where every older delivery is settled too.
+
+use std::{
+    collections::BTreeSet,
+    pin::pin,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use event_listener::Event;
+use futures_lite::future;
+use futures_util::future::try_join_all;
+use lapin::{
+    Channel,
+    options::{BasicAckOptions, BasicNackOptions},
+};
+
+/// What becomes of a delivery.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Answer {
+    /// Done with.
+    Ack,
+    /// Back to its queue.
+    GiveBack,
+    /// To the operator's dead-letter exchange, or gone.
+    Reject,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Acks {
+    state: Mutex<State>,
+    round_ended: Event,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Handed out, and no answer sent.
+    in_hand: BTreeSet<u64>,
+    /// To be acked in the next round.
+    finished: Vec<u64>,
+    writing: bool,
+    /// Acks asked for, and acks written, since the start.
+    asked: u64,
+    written: u64,
+    broken: Option<lapin::Error>,
+}
+
+impl Acks {
+    /// A delivery leaves the stream.
+    pub(super) fn hand_out(&self, tag: u64) {
+        self.state().in_hand.insert(tag);
+    }
+
+    /// Answers the delivery `tag`; returns when the answer is written.
+    pub(super) async fn answer(
+        &self,
+        tag: u64,
+        answer: Answer,
+        channel: &Channel,
+    ) -> lapin::Result<()> {
+        let requeue = match answer {
+            Answer::Ack => return self.ack(tag, channel).await,
+            Answer::GiveBack => true,
+            Answer::Reject => false,
+        };
+        let mut nack = pin!(channel.basic_nack(
+            tag,
+            BasicNackOptions {
+                multiple: false,
+                requeue
+            }
+        ));
+        // The first poll hands the frame to the client. Only behind it may a merged ack pass `tag`.
+        let written = future::poll_once(nack.as_mut()).await;
+        self.state().in_hand.remove(&tag);
+        match written {
+            Some(written) => written,
+            None => nack.await,
+        }
+    }
+
+    async fn ack(&self, tag: u64, channel: &Channel) -> lapin::Result<()> {
+        let ticket = {
+            let mut state = self.state();
+            state.in_hand.remove(&tag);
+            state.finished.push(tag);
+            state.asked += 1;
+            state.asked
+        };
+        loop {
+            let round_ended = self.round_ended.listen();
+            let mine = {
+                let mut state = self.state();
+                if state.written >= ticket {
+                    return Ok(());
+                }
+                if let Some(error) = &state.broken {
+                    return Err(error.clone());
+                }
+                !std::mem::replace(&mut state.writing, true)
+            };
+            if mine {
+                self.write(channel).await;
+            } else {
+                round_ended.await;
+            }
+        }
+    }
+
+    /// Writes what is finished by now.
+    async fn write(&self, channel: &Channel) {
+        let _round = Round(self);
+        let (frames, asked) = {
+            let mut state = self.state();
+            let first_in_hand = state.in_hand.first().copied();
+            let finished = std::mem::take(&mut state.finished);
+            (merged(finished, first_in_hand), state.asked)
+        };
+        let frames = frames
+            .into_iter()
+            .map(|(tag, multiple)| channel.basic_ack(tag, BasicAckOptions { multiple }));
+        match try_join_all(frames).await {
+            Ok(_) => self.state().written = asked,
+            Err(error) => self.state().broken = Some(error),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets the next round begin, also when this one was dropped half-way.
+struct Round<'a>(&'a Acks);
+
+impl Drop for Round<'_> {
+    fn drop(&mut self) {
+        self.0.state().writing = false;
+        self.0.round_ended.notify(usize::MAX);
+    }
+}
+
+/// The frames that ack `finished`: one for all that are older than the first in hand, one for each
+/// other.
+fn merged(mut finished: Vec<u64>, first_in_hand: Option<u64>) -> Vec<(u64, bool)> {
+    finished.sort_unstable();
+    let older = match first_in_hand {
+        None => finished.len(),
+        Some(first) => finished.partition_point(|tag| *tag < first),
+    };
+    let single = finished[older..].iter().map(|tag| (*tag, false));
+    match finished[..older] {
+        [] => single.collect(),
+        [.., last] => [(last, older > 1)].into_iter().chain(single).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_older_than_all_in_hand_is_acked_at_once() {
+        assert_eq!(merged(vec![3, 1, 2], None), [(3, true)]);
+        assert_eq!(merged(vec![1, 2, 5], Some(4)), [(2, true), (5, false)]);
+    }
+
+    #[test]
+    fn nothing_in_hand_is_acked() {
+        assert_eq!(merged(vec![4, 5], Some(3)), [(4, false), (5, false)]);
+        assert_eq!(merged(vec![4], Some(5)), [(4, false)]);
+        assert_eq!(merged(vec![], Some(1)), []);
+    }
+}
