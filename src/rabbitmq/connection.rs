@@ -37,7 +37,6 @@ pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result
     let (attempt, given_up) = Attempt::new();
     let tls = options.tls.config();
     let mut uri = address.uri().clone();
-    uri.query.frame_max.get_or_insert(options.frame_max);
     let login = Login::hide(&mut uri);
     let dialled = Connection::connector(
         uri,

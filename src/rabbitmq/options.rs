@@ -22,9 +22,6 @@ pub struct RabbitMqOptions {
     pub connection_name: Option<String>,
     /// How long dialling and the handshake may take together; 30 s by default.
     pub connect_timeout: Duration,
-    /// The largest frame in bytes, unless the address names one; 16 KiB by default, at least 8 KiB.
-    /// Each connection keeps two buffers of 32 frames; larger messages travel in several.
-    pub frame_max: u32,
     /// Private CA and client certificate; the system's CAs and no certificate by default.
     pub tls: Tls,
     /// What follows a queue's name in its dead-letter queue's; `.dead` by default.
@@ -48,7 +45,6 @@ impl Default for RabbitMqOptions {
             connection_properties: ConnectionProperties::default(),
             connection_name: None,
             connect_timeout: Duration::from_secs(30),
-            frame_max: 16 * 1024,
             tls: Tls::default(),
             dead_suffix: DEAD_SUFFIX.into(),
             declare_dead_letter_queues: true,
@@ -81,12 +77,6 @@ impl RabbitMqOptions {
     /// How long dialling and the handshake may take together.
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = limit;
-        self
-    }
-
-    /// The largest frame in bytes, unless the address names one.
-    pub fn frame_max(mut self, bytes: u32) -> Self {
-        self.frame_max = bytes;
         self
     }
 
