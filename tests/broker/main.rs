@@ -206,6 +206,7 @@ fn main() -> ExitCode {
             a_server_of_an_unknown_ca_is_refused
             a_client_without_a_certificate_is_refused
             a_certificate_of_another_host_is_refused
+            an_expired_certificate_is_said_to_be
             a_wrong_archive_password_is_refused_and_not_shown
             a_tls_port_spoken_to_in_plain_text_is_an_error
             a_plain_port_spoken_to_with_tls_is_an_error

@@ -3,7 +3,7 @@
 use std::{
     env, fs, io,
     net::{Shutdown, TcpListener, TcpStream},
-    process::Command,
+    process::{Command, Stdio},
     thread,
 };
 
@@ -15,7 +15,7 @@ use queuey_rabbitmq::{
 
 use crate::{
     connect::{SECRET, refusal},
-    support::{Broker, DEADLINE, jobs::envelope, within},
+    support::{Broker, DEADLINE, jobs::envelope, until, within},
 };
 
 fn address() -> Address {
@@ -124,6 +124,36 @@ pub async fn a_certificate_of_another_host_is_refused(_: Broker) {
 
     assert!(text.contains("certificate not valid for name"), "{text}");
     assert!(text.contains("127.0.0.2"), "{text}");
+}
+
+pub async fn an_expired_certificate_is_said_to_be(_: Broker) {
+    let port = {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().port()
+    };
+    let mut server = Command::new("openssl")
+        .current_dir(env::var("TLS_DIR").unwrap())
+        .args(["s_server", "-quiet", "-cert", "expired.pem"])
+        .args([
+            "-key",
+            "server-key.pem",
+            "-accept",
+            &format!("127.0.0.1:{port}"),
+        ])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("a listening server", async || {
+        TcpStream::connect(("127.0.0.1", port)).is_ok()
+    })
+    .await;
+
+    let expired = Address::new("localhost").port(port).tls();
+    let text = refused(expired, with_pem(ca("ca.pem"))).await;
+
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(text.contains("invalid peer certificate: Expired"), "{text}");
 }
 
 fn copy(mut from: TcpStream, mut to: TcpStream) {
