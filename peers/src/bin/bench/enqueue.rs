@@ -13,7 +13,8 @@ const T256: &str = "enqueue, 256 tasks";
 const T256_WIDE: &str = "enqueue, 256 tasks, 64 channels";
 const T1024: &str = "enqueue, 1024 tasks";
 const T1024_WIDE: &str = "enqueue, 1024 tasks, 256 channels";
-const ALL: &str = "enqueue_all of 1,000 (queuey: loop, raw: batches of 256)";
+/// This library in batches of 1,000, queuey in a loop, raw lapin in batches of 256.
+const ALL: &str = "enqueue_all";
 const LOOP: &str = "enqueue in a loop";
 
 pub(crate) fn measure(bench: &mut Bench) -> Result<Vec<Goal>, Failure> {

@@ -4,7 +4,7 @@ use peers::bench::{Failure, Figures};
 
 use crate::{
     goal::{AtMost, Goal, Unit},
-    program::Program::{Ours, Queuey},
+    program::Program::{self, Ours, Queuey},
     relay::Relay,
     series::{Bench, Case},
 };
@@ -13,11 +13,11 @@ const RETRY: &str = "2,000 jobs fail once, retry after 1 s";
 
 pub(crate) fn measure(bench: &mut Bench) -> Result<Vec<Goal>, Failure> {
     let jobs = bench.pick(2000, 2000);
-    let case = |program| Case::new(RETRY, program, "retry").works(jobs, 16, 10);
-    bench.rounds(&[case(Ours), case(Queuey)])?;
+    bench.rounds(&[case(Ours, jobs), case(Queuey, jobs)])?;
     let above = bench.ratio((RETRY, Ours), (RETRY, Queuey), above_the_delay);
-    let (declares, publishes) = counted(bench, &case(Ours), jobs)?;
-    counted(bench, &case(Queuey), jobs)?;
+    let jobs = bench.pick(500, 2000);
+    let (declares, publishes) = counted(bench, Ours, jobs)?;
+    counted(bench, Queuey, jobs)?;
     Ok(vec![
         Goal::new(
             8,
@@ -38,22 +38,25 @@ pub(crate) fn measure(bench: &mut Bench) -> Result<Vec<Goal>, Failure> {
     ])
 }
 
-pub(crate) fn above_the_delay(figures: &Figures) -> f64 {
+fn case(program: Program, jobs: u64) -> Case {
+    Case::new(RETRY, program, "retry").works(jobs, 16, 10)
+}
+
+fn above_the_delay(figures: &Figures) -> f64 {
     figures.seconds - 1.0
 }
 
 /// Declares and publishes per retry, through a relay, which takes time of its own.
-fn counted(bench: &mut Bench, case: &Case, jobs: u64) -> Result<(f64, f64), Failure> {
+fn counted(bench: &mut Bench, program: Program, jobs: u64) -> Result<(f64, f64), Failure> {
     let relay = Relay::start(&bench.broker.url)?;
     let queue = bench.broker.queue();
     bench.broker.fill(&queue, jobs, 10)?;
-    let ran = bench.run_on(case, &queue, &relay.url);
+    let ran = bench.run_on(&case(program, jobs), &queue, &relay.url);
     bench.broker.delete(&queue)?;
     ran?;
     let per_retry = |number: u64| number as f64 / jobs as f64;
     let declares = per_retry(relay.counts.declares());
     let publishes = per_retry(relay.counts.publishes());
-    let program = case.program;
     let note = format!("{program}: {declares:.4} declares and {publishes:.4} publishes per retry");
     eprintln!("relay    {note}");
     bench.notes.push(note);

@@ -13,14 +13,13 @@ const P100: &str = "work, prefetch 100";
 const PLAIN: &str = "work, prefetch 100, no priorities";
 
 pub(crate) fn measure(bench: &mut Bench) -> Result<Vec<Goal>, Failure> {
-    let jobs = bench.pick(8_000, 30_000);
+    let jobs = bench.pick(6_000, 30_000);
     let drain = |series, program, prefetch, priorities| {
         Case::new(series, program, "drain").works(jobs, prefetch, priorities)
     };
     bench.rounds(&[
         drain(P16, Ours, 16, 10),
         drain(P16, Queuey, 16, 10),
-        drain(P16, Raw, 16, 10),
         drain(P100, Ours, 100, 10),
         drain(P100, Queuey, 100, 10),
         drain(PLAIN, Ours, 100, 0),

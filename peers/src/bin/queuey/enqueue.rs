@@ -1,4 +1,4 @@
-//! Enqueueing by tasks that share a producer; one task is a loop.
+//! Enqueueing by tasks that share a producer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use crate::{Letter, Queue, connect};
 
 type Producer = queuey::Producer<Queue, RabbitMqBackend>;
 
-/// Tasks that share one producer, each with one job on its way at a time.
+/// Tasks that share one producer, each with one job on its way at a time; one is a loop.
 pub(crate) async fn tasks(request: &Request) -> Result<Figures, Failure> {
     let backend = connect().await?;
     let producer = Producer::new(backend.clone()).await?;
@@ -22,6 +22,12 @@ pub(crate) async fn tasks(request: &Request) -> Result<Figures, Failure> {
 }
 
 async fn spread(producer: &Producer, tasks: u64, jobs: u64) -> Result<(), Failure> {
+    if tasks == 1 {
+        for _ in 0..jobs {
+            producer.enqueue(&Letter(Mail::new())).await?;
+        }
+        return Ok(());
+    }
     let taken = Arc::new(AtomicU64::new(0));
     let tasks: Vec<_> = (0..tasks)
         .map(|_| {
