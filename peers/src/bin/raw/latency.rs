@@ -34,7 +34,7 @@ pub(crate) async fn measure(request: &Request) -> Result<Figures, Failure> {
             seen.arrived(&body.payload);
             delivery.ack(BasicAckOptions::default()).await?;
         }
-        Ok::<_, Failure>(())
+        Ok::<_, Failure>(consumer)
     });
     let (meter, start) = (Meter::start(), Instant::now());
     for number in 0..jobs {
@@ -43,10 +43,10 @@ pub(crate) async fn measure(request: &Request) -> Result<Figures, Failure> {
         let message = wire::Message::new(request.queue(), &mail)?;
         message.publish(&channel).await?;
     }
-    receiving.await?;
+    let consumer = receiving.await?;
     let mut figures = meter.stop(jobs)?;
     latencies.complete(&mut figures, 100);
-    drop(consuming);
     connection.close(200, "done".into()).await?;
+    drop((consumer, consuming));
     Ok(figures)
 }

@@ -14,7 +14,7 @@ const MERGED: u64 = 50;
 /// As many deliveries as lie on the queue; acked when so many have come, or no other is at hand.
 pub(crate) async fn drain(request: &Request) -> Result<Figures, Failure> {
     let connection = wire::connect(&request.url).await?;
-    let (mut consumer, _) = consume(&connection, request).await?;
+    let (mut consumer, channel) = consume(&connection, request).await?;
     let drain = Drain::of(request.jobs());
     let (mut seen, mut acked) = (0, 0);
     let mut at_hand = None;
@@ -37,10 +37,12 @@ pub(crate) async fn drain(request: &Request) -> Result<Figures, Failure> {
     }
     let figures = drain.figures();
     connection.close(200, "done".into()).await?;
+    drop((consumer, channel));
     figures
 }
 
-/// A consumer on a channel of its own, which must be kept.
+/// A consumer on a channel of its own. Both must outlive the close of the connection: beside a
+/// channel that closes at the same time, it fails or hangs.
 pub(crate) async fn consume(
     connection: &lapin::Connection,
     request: &Request,
