@@ -58,6 +58,7 @@ mod backoff;
 mod envelope;
 mod error;
 mod job;
+mod limits;
 mod queue;
 mod retry;
 // The contract.

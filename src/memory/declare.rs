@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{Error, QueueConfig, QueueKind, Result};
-
-/// The longest name AMQP can carry, in bytes.
-const MAX_NAME: usize = 255;
+use crate::{
+    Error, QueueConfig, QueueKind, Result,
+    limits::{self, MAX_DEFERRAL_MS, message_ttl_ms},
+};
 
 /// Refuses names no broker would take, for the queue or for one of its hold queues.
 pub(super) fn check_name(queue: &str) -> Result<()> {
@@ -17,15 +17,7 @@ pub(super) fn check_name(queue: &str) -> Result<()> {
             source: source.into(),
         });
     }
-    let name = format!("{queue}.deferred.{}", super::MAX_DELAY.as_millis());
-    match name.len() {
-        ..=MAX_NAME => Ok(()),
-        len => Err(Error::NameTooLong {
-            name,
-            len,
-            max: MAX_NAME,
-        }),
-    }
+    limits::check_name(&format!("{queue}.deferred.{MAX_DEFERRAL_MS}"))
 }
 
 /// Refuses what no broker could create.
@@ -62,10 +54,7 @@ fn arguments(queue: &QueueConfig) -> [(&'static str, String); 4] {
     let priorities = queue.max_priority.filter(|_| classic);
     [
         ("durable", queue.durable.to_string()),
-        (
-            "x-message-ttl",
-            or_none(ttl(queue).map(|ttl| ttl.as_millis())),
-        ),
+        ("x-message-ttl", or_none(message_ttl_ms(queue))),
         ("x-max-priority", or_none(priorities)),
         ("x-queue-type", format!("{:?}", queue.kind).to_lowercase()),
     ]
@@ -77,8 +66,5 @@ fn or_none(value: Option<impl ToString>) -> String {
 
 /// The time to live in the broker's terms: whole milliseconds, at least one.
 pub(super) fn ttl(queue: &QueueConfig) -> Option<Duration> {
-    queue.message_ttl.map(|ttl| {
-        let ms = ttl.as_nanos().div_ceil(1_000_000);
-        Duration::from_millis(ms.clamp(1, u32::MAX.into()) as u64)
-    })
+    message_ttl_ms(queue).map(Duration::from_millis)
 }

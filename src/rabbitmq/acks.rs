@@ -3,11 +3,7 @@
 //! One ack at a time is being written. Those that are asked for meanwhile go out together in the
 //! next round, as a single frame where every older delivery is settled too.
 
-use std::{
-    collections::BTreeSet,
-    pin::pin,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeSet, pin::pin, sync::Mutex};
 
 use event_listener::Event;
 use futures_lite::future;
@@ -16,6 +12,8 @@ use lapin::{
     Channel,
     options::{BasicAckOptions, BasicNackOptions},
 };
+
+use super::lock;
 
 /// What becomes of a delivery.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +48,7 @@ struct State {
 impl Acks {
     /// A delivery leaves the stream.
     pub(super) fn hand_out(&self, tag: u64) {
-        self.state().in_hand.insert(tag);
+        lock(&self.state).in_hand.insert(tag);
     }
 
     /// Answers the delivery `tag`; returns when the answer is written.
@@ -74,7 +72,7 @@ impl Acks {
         ));
         // The first poll hands the frame to the client. Only behind it may a merged ack pass `tag`.
         let written = future::poll_once(nack.as_mut()).await;
-        self.state().in_hand.remove(&tag);
+        lock(&self.state).in_hand.remove(&tag);
         match written {
             Some(written) => written,
             None => nack.await,
@@ -83,7 +81,7 @@ impl Acks {
 
     async fn ack(&self, tag: u64, channel: &Channel) -> lapin::Result<()> {
         let ticket = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             state.in_hand.remove(&tag);
             state.finished.push(tag);
             state.asked += 1;
@@ -92,7 +90,7 @@ impl Acks {
         loop {
             let round_ended = self.round_ended.listen();
             let mine = {
-                let mut state = self.state();
+                let mut state = lock(&self.state);
                 if state.written >= ticket {
                     return Ok(());
                 }
@@ -113,7 +111,7 @@ impl Acks {
     async fn write(&self, channel: &Channel) {
         let _round = Round(self);
         let (frames, asked) = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             let first_in_hand = state.in_hand.first().copied();
             let finished = std::mem::take(&mut state.finished);
             (merged(finished, first_in_hand), state.asked)
@@ -122,13 +120,9 @@ impl Acks {
             .into_iter()
             .map(|(tag, multiple)| channel.basic_ack(tag, BasicAckOptions { multiple }));
         match try_join_all(frames).await {
-            Ok(_) => self.state().written = asked,
-            Err(error) => self.state().broken = Some(error),
+            Ok(_) => lock(&self.state).written = asked,
+            Err(error) => lock(&self.state).broken = Some(error),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -137,7 +131,7 @@ struct Round<'a>(&'a Acks);
 
 impl Drop for Round<'_> {
     fn drop(&mut self) {
-        self.0.state().writing = false;
+        lock(&self.0.state).writing = false;
         self.0.round_ended.notify(usize::MAX);
     }
 }

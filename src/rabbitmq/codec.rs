@@ -5,8 +5,7 @@ use lapin::{
     types::{AMQPValue, FieldTable, LongString, ShortString},
 };
 
-use super::topology::MAX_NAME_BYTES;
-use crate::Envelope;
+use crate::{Envelope, limits::MAX_NAME_BYTES};
 
 /// Header: why a job is dead.
 pub const DEATH_REASON: &str = "x-death-reason";

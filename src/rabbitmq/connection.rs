@@ -48,7 +48,8 @@ pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result
         properties,
     );
     let subject = address.to_string();
-    let connection = within(options.connect_timeout, dialled)
+    let connection = client()
+        .timeout(options.connect_timeout, dialled)
         .await
         .ok_or_else(|| Error::TimedOut {
             action: "connect to",
@@ -125,17 +126,11 @@ async fn open(uri: &AMQPUri, tls: &OwnedTLSConfig, given_up: &GivenUp) -> io::Re
 pub(super) async fn hang_up(connection: &Connection) {
     const LIMIT: Duration = Duration::from_secs(5);
     if connection.status().connected() {
-        let closed = within(LIMIT, connection.close(200, "closed".into())).await;
+        let closed = client()
+            .timeout(LIMIT, connection.close(200, "closed".into()))
+            .await;
         log::debug!("connection closed: {closed:?}");
     }
-}
-
-async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
-    future::or(async { Some(work.await) }, async {
-        client().sleep(limit).await;
-        None
-    })
-    .await
 }
 
 #[cfg(all(test, not(feature = "__tls")))]

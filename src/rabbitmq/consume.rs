@@ -12,7 +12,7 @@ use futures_lite::StreamExt;
 use lapin::{
     Channel, Connection, Consumer,
     message::Delivery as Message,
-    options::{BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions},
+    options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions},
     types::FieldTable,
 };
 use uuid::Uuid;
@@ -81,9 +81,7 @@ impl RabbitMqDeliveries {
             }),
         })
     }
-}
 
-impl RabbitMqDeliveries {
     /// The job in `message`, or `None` once it is on its way out of the way.
     fn receive(&self, message: Message) -> Option<RabbitMqDelivery> {
         let subscription = self.subscription.clone();
@@ -139,23 +137,16 @@ impl Drop for RabbitMqDeliveries {
 
 /// Cancels, then returns what the broker had already sent: a cancel alone leaves it unsettled.
 async fn give_back(mut consumer: Consumer, subscription: Arc<Subscription>) {
-    let channel = &subscription.channel;
-    let cancelled = channel
+    let cancelled = subscription
+        .channel
         .basic_cancel(consumer.tag(), BasicCancelOptions::default())
         .await;
     if cancelled.is_err() {
         return;
     }
-    while let Some(Ok(delivery)) = consumer.next().await {
-        let requeue = BasicNackOptions {
-            requeue: true,
-            ..BasicNackOptions::default()
-        };
-        if channel
-            .basic_nack(delivery.delivery_tag, requeue)
-            .await
-            .is_err()
-        {
+    while let Some(Ok(message)) = consumer.next().await {
+        let given_back = subscription.answer(message.delivery_tag, Answer::GiveBack);
+        if given_back.await.is_err() {
             return;
         }
     }

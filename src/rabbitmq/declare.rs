@@ -13,13 +13,12 @@ use crate::{Error, Result, runtime::client};
 
 /// Declares `queues` one after another on a channel of their own, which a refusal closes.
 pub(super) async fn declare(connection: &Connection, queues: &[Declaration]) -> Result<()> {
-    let mut channel = None;
+    let [first, ..] = queues else {
+        return Ok(());
+    };
+    let channel = open(connection, &first.name).await?;
     for queue in queues {
-        let channel = match &channel {
-            Some(channel) => channel,
-            None => channel.insert(open(connection, &queue.name).await?),
-        };
-        declare_on(channel, queue)
+        declare_on(&channel, queue)
             .await
             .map_err(broker("declare", &queue.name))?;
     }
@@ -120,6 +119,17 @@ impl Holds {
     /// Declares `queue`; answers when the declare was sent, from which its lease runs.
     pub(super) async fn declare(&self, queue: &Declaration) -> Result<Instant> {
         let (ticket, slot) = self.ask(&queue.name);
+        let sent = self.declare_or_share(queue, ticket, &slot).await;
+        self.forget_if_idle(&queue.name, slot);
+        sent
+    }
+
+    async fn declare_or_share(
+        &self,
+        queue: &Declaration,
+        ticket: u64,
+        slot: &async_lock::Mutex<Option<Declared>>,
+    ) -> Result<Instant> {
         let mut declared = slot.lock().await;
         if let Some(last) = *declared
             && last.covers >= ticket
@@ -130,8 +140,6 @@ impl Holds {
         let sent = Instant::now();
         self.declare_now(queue).await?;
         *declared = Some(Declared { sent, covers });
-        drop(declared);
-        self.forget_if_idle(&queue.name, slot);
         Ok(sent)
     }
 

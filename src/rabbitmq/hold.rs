@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::topology::{MAX_DEFERRAL_MS, millis_up};
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    limits::{MAX_DEFERRAL_MS, millis_up},
+};
 
 /// The TTL in milliseconds of the hold for `delay`: the next whole `granularity`, at least one.
 ///

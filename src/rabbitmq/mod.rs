@@ -34,7 +34,7 @@ pub use options::{RabbitMqOptions, Tls};
 pub use settle::RabbitMqDelivery;
 
 use self::{declare::Holds, publish::Publisher};
-use crate::{Backend, Envelope, Error, QueueConfig, Result, Runtime};
+use crate::{Backend, Envelope, Error, QueueConfig, Result, Runtime, limits::check_name};
 
 /// Jobs on RabbitMQ. Clones share its connections.
 ///
@@ -50,7 +50,8 @@ struct Inner {
     consuming: OnceCell<Connection>,
     publisher: Publisher,
     holds: Arc<Holds>,
-    declared: Mutex<HashMap<String, QueueConfig>>,
+    /// What this backend has declared, and whether it is durable.
+    declared: Mutex<HashMap<String, bool>>,
     /// From declare to confirm, at the last hold publish.
     round_trip: Mutex<Duration>,
     closed: AtomicBool,
@@ -128,8 +129,9 @@ impl RabbitMqBackend {
         self.0.publishing.configuration().frame_max()
     }
 
-    fn declared(&self, queue: &str) -> Option<QueueConfig> {
-        lock(&self.0.declared).get(queue).cloned()
+    /// Whether `queue` is durable, if this backend has declared it.
+    fn durability(&self, queue: &str) -> Option<bool> {
+        lock(&self.0.declared).get(queue).copied()
     }
 
     async fn publish_dead(
@@ -164,13 +166,13 @@ impl RabbitMqBackend {
             ..
         } = self.open()?;
         let queue = &envelope.queue;
-        let config = self
-            .declared(queue)
+        let durable = self
+            .durability(queue)
             .ok_or_else(|| Error::UnknownQueue(queue.clone()))?;
         let mut ttl = hold::ttl_ms(queue, delay, granularity)?;
         loop {
             ttl = hold::ttl_for_link(ttl, *lock(round_trip));
-            let hold = topology::hold_queue(queue, config.durable, &options.deferred_suffix, ttl);
+            let hold = topology::hold_queue(queue, durable, &options.deferred_suffix, ttl);
             let declared = holds.declare(&hold).await?;
             if declared.elapsed() < hold::lease(ttl) {
                 let published = publisher
@@ -220,7 +222,7 @@ impl Backend for RabbitMqBackend {
             } else {
                 declare::declare_apart(address, options, &declarations).await?;
             }
-            lock(declared).insert(queue.name.clone(), queue.clone());
+            lock(declared).insert(queue.name.clone(), queue.durable);
         }
         Ok(())
     }
@@ -253,7 +255,7 @@ impl Backend for RabbitMqBackend {
             consuming,
             ..
         } = self.open()?;
-        topology::check_name(&queue.name)?;
+        check_name(&queue.name)?;
         let connection = consuming
             .get_or_try_init(|| connection::dial(address, options))
             .await?;

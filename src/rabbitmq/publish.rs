@@ -25,8 +25,8 @@ use lapin::{
     types::ShortString,
 };
 
-use super::{error::broker, topology::check_name};
-use crate::{Error, Result, runtime::client};
+use super::error::broker;
+use crate::{Error, Result, limits::check_name, runtime::client};
 
 /// Publishes in flight on one channel; more wait their turn.
 const WINDOW: usize = 1024;

@@ -13,13 +13,10 @@ use ::queuey_core::{DeliveryStream, Result};
 use async_trait::async_trait;
 use futures_util::StreamExt;
 
-use super::{RabbitMqBackend, RabbitMqDelivery, codec, lock};
+use super::{RabbitMqBackend, RabbitMqDelivery, codec, lock, settle::PAUSE};
 use crate::{
     Backend, Chain, Delivery, Envelope, Error, QueueConfig, Settled, Unsettled, runtime::client,
 };
-
-/// How long a job that could not be settled is kept from coming straight back.
-const PAUSE: Duration = Duration::from_secs(5);
 
 #[async_trait]
 impl ::queuey_core::Backend for RabbitMqBackend {

@@ -11,11 +11,11 @@ use std::{
 
 use lapin::message::Delivery as Message;
 
-use super::{acks::Answer, codec, consume::Subscription, error::broker};
+use super::{RabbitMqOptions, acks::Answer, codec, consume::Subscription, error::broker};
 use crate::{Chain, Delivery, Envelope, Error, Settled, Unsettled, runtime::client};
 
-/// How long a body that could not be set aside is kept from coming straight back.
-const PAUSE: Duration = Duration::from_secs(5);
+/// How long a job or body that could not be settled is kept from coming straight back.
+pub(super) const PAUSE: Duration = Duration::from_secs(5);
 
 /// A job from RabbitMQ.
 pub struct RabbitMqDelivery {
@@ -48,6 +48,22 @@ impl RabbitMqDelivery {
         sent.map_err(|error| Unsettled::lost(broker(action, &self.subscription.queue)(error)))
     }
 
+    fn options(&self) -> &RabbitMqOptions {
+        self.subscription.backend.options()
+    }
+
+    /// Holds `next` for `delay`, then acks.
+    async fn follow(
+        self,
+        next: &Envelope,
+        delay: Duration,
+        granularity: Duration,
+    ) -> Settled<Self> {
+        let backend = &self.subscription.backend;
+        let stored = backend.hold(next, delay, granularity).await;
+        self.ack_after(stored).await
+    }
+
     /// Acks once the successor is stored, or keeps the job in hand.
     async fn ack_after(self, stored: Result<(), Error>) -> Settled<Self> {
         match stored {
@@ -71,28 +87,24 @@ impl Delivery for RabbitMqDelivery {
     }
 
     async fn retry(self, next: &Envelope, delay: Duration) -> Settled<Self> {
-        let backend = &self.subscription.backend;
-        let granularity = backend.options().retry_granularity;
-        let stored = backend.hold(next, delay, granularity).await;
-        self.ack_after(stored).await
+        let granularity = self.options().retry_granularity;
+        self.follow(next, delay, granularity).await
     }
 
     async fn defer(self, next: &Envelope, delay: Duration) -> Settled<Self> {
-        let backend = &self.subscription.backend;
-        let granularity = backend.options().deferred_granularity;
-        let stored = backend.hold(next, delay, granularity).await;
-        self.ack_after(stored).await
+        let granularity = self.options().deferred_granularity;
+        self.follow(next, delay, granularity).await
     }
 
     async fn dead_letter(self, reason: &str) -> Settled<Self> {
         let Subscription { backend, queue, .. } = &*self.subscription;
-        if !backend.options().declare_dead_letter_queues {
+        if !self.options().declare_dead_letter_queues {
             let id = self.envelope.job_id;
             log::warn!("job {id} of `{queue}` is rejected, no dead-letter queue: {reason}");
             return self.answer("reject a job of", Answer::Reject).await;
         }
         // A body may name a queue this backend knows nothing of: then where it was found counts.
-        let queue = match backend.declared(&self.envelope.queue) {
+        let queue = match backend.durability(&self.envelope.queue) {
             Some(_) => &self.envelope.queue,
             None => queue,
         };

@@ -1,22 +1,18 @@
 //! Pure: the queues behind a logical queue, their names and arguments.
 
-use std::time::Duration;
-
 use lapin::types::{AMQPValue, FieldTable};
 
-use crate::{Error, QueueConfig, QueueKind, Result};
+use crate::{
+    QueueConfig, QueueKind, Result,
+    limits::{check_name, message_ttl_ms},
+};
+
+pub use crate::limits::{MAX_DEFERRAL_MS, MAX_NAME_BYTES, MAX_TTL_MS};
 
 /// What follows a queue's name in the name of its dead-letter queue.
 pub const DEAD_SUFFIX: &str = ".dead";
 /// What follows a queue's name in the names of its hold queues, before `.` and the milliseconds.
 pub const DEFERRED_SUFFIX: &str = ".deferred";
-/// The longest TTL of a message, in milliseconds.
-pub const MAX_TTL_MS: u64 = u32::MAX as u64;
-/// The longest delay, in milliseconds (about 24.8 days): its hold queue's lease is twice as long.
-pub const MAX_DEFERRAL_MS: u64 = MAX_TTL_MS / 2;
-/// The longest name AMQP can carry, in bytes.
-pub const MAX_NAME_BYTES: usize = 255;
-
 /// A queue as it is declared.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -42,11 +38,8 @@ pub fn hold_queue_name(queue: &str, suffix: &str, ttl_ms: u64) -> String {
 /// The queue jobs are consumed from.
 pub fn main_queue(config: &QueueConfig) -> Declaration {
     let mut arguments = kind(config.kind);
-    if let Some(ttl) = config.message_ttl {
-        arguments.insert(
-            "x-message-ttl".into(),
-            ms(millis_up(ttl).clamp(1, MAX_TTL_MS)),
-        );
+    if let Some(ttl) = message_ttl_ms(config) {
+        arguments.insert("x-message-ttl".into(), ms(ttl));
     }
     if let (Some(levels), QueueKind::Classic) = (config.max_priority, config.kind) {
         arguments.insert("x-max-priority".into(), AMQPValue::ShortShortUInt(levels));
@@ -92,22 +85,6 @@ pub fn check_names(config: &QueueConfig, dead_suffix: &str, deferred_suffix: &st
     ))
 }
 
-pub(super) fn check_name(name: &str) -> Result<()> {
-    if name.len() > MAX_NAME_BYTES {
-        return Err(Error::NameTooLong {
-            len: name.len(),
-            max: MAX_NAME_BYTES,
-            name: name.into(),
-        });
-    }
-    Ok(())
-}
-
-/// Whole milliseconds, rounded up.
-pub(super) fn millis_up(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
-}
-
 // Always sent: where it is left out, a vhost's default type would decide.
 fn kind(kind: QueueKind) -> FieldTable {
     let mut arguments = FieldTable::default();
@@ -129,6 +106,8 @@ fn text(value: &str) -> AMQPValue {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn argument<'a>(queue: &'a Declaration, name: &str) -> Option<&'a AMQPValue> {

@@ -9,6 +9,7 @@ use std::{
     sync::OnceLock,
     task::{Context, Poll},
     thread,
+    time::Duration,
 };
 
 use async_executor::Executor;
@@ -20,7 +21,7 @@ use async_rs::{
 };
 use futures_lite::future;
 
-use super::wire::Wires;
+use super::{before, wire::Wires};
 
 /// The client's executor as lapin takes it.
 type ClientRuntime = async_rs::Runtime<RuntimeParts<Client, Wires>>;
@@ -66,8 +67,17 @@ impl Client {
         self.0.spawn(task).detach();
     }
 
-    pub(crate) async fn sleep(self, delay: std::time::Duration) {
+    pub(crate) async fn sleep(self, delay: Duration) {
         async_io::Timer::after(delay).await;
+    }
+
+    /// The answer of `work`, or `None` and `work` dropped when it takes longer than `limit`.
+    pub(crate) async fn timeout<T>(
+        self,
+        limit: Duration,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        before(self.sleep(limit), work).await
     }
 }
 

@@ -127,12 +127,17 @@ impl Runtime {
         limit: Duration,
         work: impl Future<Output = T>,
     ) -> Option<T> {
-        future::or(async { Some(work.await) }, async {
-            self.sleep(limit).await;
-            None
-        })
-        .await
+        before(self.sleep(limit), work).await
     }
+}
+
+/// The answer of `work`, or `None` and `work` dropped when `end` comes first.
+async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
+    future::or(async { Some(work.await) }, async {
+        end.await;
+        None
+    })
+    .await
 }
 
 impl Default for Runtime {
