@@ -24,6 +24,10 @@ use crate::{
     runtime::{Login, Socket, Wire, client},
 };
 
+/// What brokers allow by default. Asked for by name, lapin's buffers of 32 such frames take memory
+/// only as they fill; and a foreign message's headers, which travel in one frame, always fit.
+const FRAME_MAX: u32 = 128 * 1024;
+
 /// A new connection to `address`.
 pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Connection> {
     if address.is_tls() && !cfg!(feature = "__tls") {
@@ -38,6 +42,7 @@ pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result
     let tls = options.tls.config();
     let mut uri = address.uri().clone();
     let login = Login::hide(&mut uri);
+    uri.query.frame_max.get_or_insert(FRAME_MAX);
     let dialled = Connection::connector(
         uri,
         client().runtime(),
