@@ -21,7 +21,7 @@ use lapin::{
 use super::{Address, RabbitMqOptions, error::connecting};
 use crate::{
     Error, Result,
-    runtime::{Login, Socket, Wire, client},
+    runtime::{Login, Returns, Socket, Wire, client},
 };
 
 /// What brokers allow by default. Asked for by name, lapin's buffers of 32 such frames take memory
@@ -29,7 +29,13 @@ use crate::{
 const FRAME_MAX: u32 = 128 * 1024;
 
 /// A new connection to `address`.
-pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Connection> {
+///
+/// What the broker sends back on it is noted down in `returns`.
+pub(super) async fn dial(
+    address: &Address,
+    options: &RabbitMqOptions,
+    returns: Arc<Returns>,
+) -> Result<Connection> {
     if address.is_tls() && !cfg!(feature = "__tls") {
         // The layers below would speak plain text and log in.
         return Err(Error::TlsNotBuiltIn(address.to_string()));
@@ -48,7 +54,8 @@ pub(super) async fn dial(address: &Address, options: &RabbitMqOptions) -> Result
         client().runtime(),
         async move |uri, _| {
             let socket = open(&uri, &tls, &given_up).await?;
-            Ok(AsyncTcpStream::Plain(Wire::new(socket, login.clone())))
+            let wire = Wire::new(socket, login.clone(), returns.clone());
+            Ok(AsyncTcpStream::Plain(wire))
         },
         properties,
     );
@@ -151,7 +158,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let address = Address::new("127.0.0.1").port(port).tls();
 
-        let refused = future::block_on(dial(&address, &RabbitMqOptions::new()));
+        let refused = future::block_on(dial(&address, &RabbitMqOptions::new(), Arc::default()));
 
         let text = refused.unwrap_err().to_string();
         for feature in ["`rustls`", "`native-tls`", "`openssl`"] {

@@ -32,7 +32,7 @@ pub(super) async fn declare_apart(
     options: &RabbitMqOptions,
     queues: &[Declaration],
 ) -> Result<()> {
-    let connection = connection::dial(address, options).await?;
+    let connection = connection::dial(address, options, Arc::default()).await?;
     let declared = declare(&connection, queues).await;
     connection::hang_up(&connection).await;
     declared.map_err(|error| match error {

@@ -34,7 +34,9 @@ pub use options::{RabbitMqOptions, Tls};
 pub use settle::RabbitMqDelivery;
 
 use self::{declare::Holds, publish::Publisher};
-use crate::{Backend, Envelope, Error, QueueConfig, Result, Runtime, limits::check_name};
+use crate::{
+    Backend, Envelope, Error, QueueConfig, Result, Runtime, limits::check_name, runtime::Returns,
+};
 
 /// Jobs on RabbitMQ. Clones share its connections.
 ///
@@ -78,10 +80,12 @@ impl RabbitMqBackend {
         Error: From<A::Error>,
     {
         let address = address.try_into()?;
-        let publishing = Arc::new(connection::dial(&address, &options).await?);
+        let returns = Arc::<Returns>::default();
+        let publishing = connection::dial(&address, &options, returns.clone()).await?;
+        let publishing = Arc::new(publishing);
         log::info!("connected to {address}");
         Ok(Self(Arc::new(Inner {
-            publisher: Publisher::start(publishing.clone()),
+            publisher: Publisher::new(publishing.clone(), returns),
             holds: Arc::new(Holds::new(publishing.clone())),
             publishing,
             consuming: OnceCell::new(),
@@ -257,14 +261,13 @@ impl Backend for RabbitMqBackend {
         } = self.open()?;
         check_name(&queue.name)?;
         let connection = consuming
-            .get_or_try_init(|| connection::dial(address, options))
+            .get_or_try_init(|| connection::dial(address, options, Arc::default()))
             .await?;
         RabbitMqDeliveries::start(connection, queue, self.clone()).await
     }
 
     async fn close(&self) -> Result<()> {
         self.0.closed.store(true, Ordering::Release);
-        self.0.publisher.close();
         if let Some(consuming) = self.0.consuming.get() {
             connection::hang_up(consuming).await;
         }

@@ -1,54 +1,54 @@
 //! [`Publisher`]: confirmed and mandatory, many at a time, and every verdict exact.
-//!
-//! lapin hands a returned message to whichever confirm it resolves next, so with many in flight
-//! the confirm of a stored job can carry the return of a lost one. Two facts make verdicts exact
-//! all the same: the broker sends a return before the ack of the same publish, and lapin resolves
-//! confirms one after another. So a return has surfaced on its own confirm or on one that was
-//! resolved earlier. See "Whose return is it?" in ARCHITECTURE.md.
 
 use std::{
-    future::Future,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, Wake, Waker},
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::{Arc, Mutex},
+    task::{Context, Poll, ready},
 };
 
-use async_channel::{Receiver, Sender, bounded};
-use futures_lite::{StreamExt, future};
-use futures_util::stream::FuturesUnordered;
+use async_lock::Semaphore;
 use lapin::{
     BasicProperties, Channel, Confirmation, Connection,
-    message::BasicReturnMessage,
     options::{BasicPublishOptions, ConfirmSelectOptions},
     types::ShortString,
 };
 
-use super::error::broker;
-use crate::{Error, Result, limits::check_name, runtime::client};
+use super::{error::broker, lock};
+use crate::{
+    Error, Result,
+    limits::check_name,
+    runtime::{Returns, client},
+};
 
-/// Publishes in flight on one channel; more wait their turn.
+/// Publishes in flight; more wait their turn.
 const WINDOW: usize = 1024;
 
-/// Publishes through a task on the client's thread; clones share it.
-#[derive(Debug, Clone)]
-pub(super) struct Publisher(Sender<Publish>);
-
+/// Publishes on one confirm channel at a time.
 #[derive(Debug)]
-struct Publish {
-    queue: ShortString,
-    properties: BasicProperties,
-    body: Vec<u8>,
-    // Nobody listens any more when the caller has dropped its future.
-    verdict: Sender<Result<()>>,
+pub(super) struct Publisher {
+    connection: Arc<Connection>,
+    lane: async_lock::Mutex<Option<Arc<Lane>>>,
+    window: Arc<Semaphore>,
+    returns: Arc<Returns>,
+}
+
+/// A confirm channel.
+#[derive(Debug)]
+struct Lane {
+    channel: Channel,
+    /// lapin numbers a publish and queues its frames in two steps; mixed, confirms are too.
+    order: Mutex<()>,
 }
 
 impl Publisher {
-    pub(super) fn start(connection: Arc<Connection>) -> Self {
-        let (sender, requests) = bounded(WINDOW);
-        client().run(run(connection, requests));
-        Self(sender)
+    pub(super) fn new(connection: Arc<Connection>, returns: Arc<Returns>) -> Self {
+        Self {
+            connection,
+            lane: async_lock::Mutex::default(),
+            window: Arc::new(Semaphore::new(WINDOW)),
+            returns,
+        }
     }
 
     /// Publishes to `queue`; returns when the broker has the message, or says why it has not.
@@ -59,233 +59,116 @@ impl Publisher {
         body: Vec<u8>,
     ) -> Result<()> {
         check_name(queue)?;
-        let (verdict, answer) = bounded(1);
-        let publish = Publish {
-            queue: queue.into(),
-            properties,
-            body,
-            verdict,
-        };
-        self.0.send(publish).await.map_err(|_| Error::Closed)?;
-        answer.recv().await.unwrap_or(Err(Error::Closed))
+        let place = self.window.acquire_arc().await;
+        let lane = self.lane(queue).await?;
+        let (queue, returns) = (ShortString::from(queue), self.returns.clone());
+        InFlight::new(async move {
+            let id = properties.message_id().clone();
+            let confirmation = lane.publish(queue.clone(), properties, &body).await;
+            drop(place);
+            let returned = returns.take(&queue, &id);
+            let queue = queue.as_str();
+            match (confirmation, returned) {
+                (Err(error), _) => Err(broker("publish to", queue)(error)),
+                (Ok(_), Some(reply)) => Err(Error::Unroutable {
+                    queue: queue.to_owned(),
+                    reply,
+                }),
+                (Ok(Confirmation::Ack(_)), None) => Ok(()),
+                (Ok(_), None) => Err(Error::Nacked {
+                    queue: queue.to_owned(),
+                }),
+            }
+        })
+        .await
     }
 
-    /// Refuses further publishes; those in flight still get their verdicts.
-    pub(super) fn close(&self) {
-        self.0.close();
-    }
-}
-
-/// Serves `requests`, one channel after another.
-async fn run(connection: Arc<Connection>, requests: Receiver<Publish>) {
-    let mut left_over = None;
-    loop {
-        let first = match left_over.take() {
-            Some(publish) => publish,
-            None => match requests.recv().await {
-                Ok(publish) => publish,
-                Err(_) => return,
-            },
-        };
-        match open(&connection, &first.queue).await {
-            Ok(channel) => left_over = serve(&channel, first, &requests).await,
-            Err(error) => drop(first.verdict.try_send(Err(error))),
+    async fn lane(&self, queue: &str) -> Result<Arc<Lane>> {
+        let mut lane = self.lane.lock().await;
+        match &*lane {
+            Some(lane) if lane.channel.status().connected() => Ok(lane.clone()),
+            _ => {
+                let opened = Lane::open(&self.connection).await;
+                let opened = opened.map_err(broker("publish to", queue))?;
+                Ok(lane.insert(Arc::new(opened)).clone())
+            }
         }
     }
 }
 
-async fn open(connection: &Connection, queue: &ShortString) -> Result<Channel> {
-    let opened = async {
+impl Lane {
+    async fn open(connection: &Connection) -> lapin::Result<Self> {
         let channel = connection.create_channel().await?;
         channel
             .confirm_select(ConfirmSelectOptions::default())
             .await?;
-        Ok(channel)
-    };
-    opened.await.map_err(broker("publish to", queue.as_str()))
-}
-
-/// Publishes on `channel` until it is dead, a return surfaces on it, or nobody can ask any more.
-/// Answers with a publish that was asked for too late.
-async fn serve(channel: &Channel, first: Publish, requests: &Receiver<Publish>) -> Option<Publish> {
-    enum Event {
-        Confirmed(Confirmed),
-        Asked(Publish),
-        Closed,
+        Ok(Self {
+            channel,
+            order: Mutex::default(),
+        })
     }
-    let mut in_flight = FuturesUnordered::new();
-    in_flight.push(confirm(channel.clone(), first));
-    let drained = Arc::new(Rewoken::default());
-    loop {
-        let full = in_flight.len() >= WINDOW;
-        let confirmed = async {
-            match in_flight.next().await {
-                Some(confirmed) => Event::Confirmed(confirmed),
-                None => future::pending().await,
-            }
+
+    async fn publish(
+        &self,
+        queue: ShortString,
+        properties: BasicProperties,
+        body: &[u8],
+    ) -> lapin::Result<Confirmation> {
+        let options = BasicPublishOptions {
+            mandatory: true,
+            ..BasicPublishOptions::default()
         };
-        let asked = async {
-            if full {
-                future::pending::<()>().await;
-            }
-            requests.recv().await.map_or(Event::Closed, Event::Asked)
-        };
-        match future::or(confirmed, asked).await {
-            Event::Confirmed(first) => {
-                let mut confirmed = vec![first];
-                take_ready(&mut in_flight, &drained, &mut confirmed);
-                if confirmed.iter().any(Confirmed::carries_return) {
-                    client().run(finish(in_flight, confirmed));
-                    return None;
-                }
-                for confirmed in confirmed {
-                    confirmed.report();
-                }
-            }
-            Event::Asked(publish) if channel.status().connected() => {
-                in_flight.push(confirm(channel.clone(), publish));
-                // Polled together, they cost the client's I/O thread one wake-up.
-                while in_flight.len() < WINDOW
-                    && let Ok(publish) = requests.try_recv()
-                {
-                    in_flight.push(confirm(channel.clone(), publish));
-                }
-            }
-            Event::Asked(publish) => {
-                client().run(finish(in_flight, vec![]));
-                return Some(publish);
-            }
-            Event::Closed => {
-                finish(in_flight, vec![]).await;
-                return None;
-            }
-        }
+        let mut publish =
+            pin!(
+                self.channel
+                    .basic_publish("".into(), queue, options, body, properties)
+            );
+        let confirm = poll_fn(|cx| {
+            let _alone = lock(&self.order);
+            publish.as_mut().poll(cx)
+        });
+        confirm.await?.await
     }
 }
 
-/// A publish and what its confirm said.
-struct Confirmed {
-    queue: ShortString,
-    id: Option<ShortString>,
-    verdict: Sender<Result<()>>,
-    confirmation: lapin::Result<Confirmation>,
-}
-
-async fn confirm(channel: Channel, publish: Publish) -> Confirmed {
-    let Publish {
-        queue,
-        properties,
-        body,
-        verdict,
-    } = publish;
-    let id = properties.message_id().clone();
-    let options = BasicPublishOptions {
-        mandatory: true,
-        ..BasicPublishOptions::default()
-    };
-    let confirmation = async {
-        channel
-            .basic_publish("".into(), queue.clone(), options, &body, properties)
-            .await?
-            .await
-    };
-    Confirmed {
-        confirmation: confirmation.await,
-        queue,
-        id,
-        verdict,
-    }
-}
-
-impl Confirmed {
-    fn carries_return(&self) -> bool {
-        matches!(
-            self.confirmation,
-            Ok(Confirmation::Ack(Some(_)) | Confirmation::Nack(Some(_)))
-        )
-    }
-
-    /// The return on this confirm, which may be another publish's.
-    fn take_return(&mut self) -> Option<BasicReturnMessage> {
-        match &mut self.confirmation {
-            Ok(Confirmation::Ack(message) | Confirmation::Nack(message)) => message.take(),
-            _ => None,
-        }
-    }
-
-    fn is_returned_in(&self, message: &BasicReturnMessage) -> bool {
-        message.routing_key == self.queue && *message.properties.message_id() == self.id
-    }
-
-    fn report(self) {
-        let verdict = match self.confirmation {
-            Ok(Confirmation::Ack(_)) => Ok(()),
-            Ok(Confirmation::Nack(_) | Confirmation::NotRequested) => Err(Error::Nacked {
-                queue: self.queue.to_string(),
-            }),
-            Err(error) => Err(broker("publish to", self.queue.as_str())(error)),
-        };
-        let _ = self.verdict.try_send(verdict);
-    }
-
-    fn report_unroutable(self, message: &BasicReturnMessage) {
-        let _ = self.verdict.try_send(Err(Error::Unroutable {
-            queue: self.queue.to_string(),
-            reply: format!("{} {}", message.reply_code, message.reply_text),
-        }));
-    }
-}
-
-/// Waits until nothing is in flight on the channel any more, then gives every return to the
-/// publish it names.
-async fn finish<F>(mut in_flight: FuturesUnordered<F>, mut confirmed: Vec<Confirmed>)
+/// A publish that goes on when its caller has dropped it: its place in the window and what lapin
+/// keeps for it are free when the broker has answered, not before.
+struct InFlight<F>(Option<Pin<Box<F>>>)
 where
-    F: Future<Output = Confirmed>,
+    F: Future<Output = Result<()>> + Send + 'static;
+
+impl<F> InFlight<F>
+where
+    F: Future<Output = Result<()>> + Send + 'static,
 {
-    while let Some(next) = in_flight.next().await {
-        confirmed.push(next);
-    }
-    let mut returns: Vec<_> = confirmed
-        .iter_mut()
-        .filter_map(Confirmed::take_return)
-        .collect();
-    for confirmed in confirmed {
-        match returns
-            .iter()
-            .position(|message| confirmed.is_returned_in(message))
-        {
-            Some(own) => confirmed.report_unroutable(&returns.swap_remove(own)),
-            None => confirmed.report(),
-        }
+    fn new(publish: F) -> Self {
+        Self(Some(Box::pin(publish)))
     }
 }
 
-/// Takes everything that is resolved by now, so that what was resolved earlier is seen before
-/// anything is reported.
-fn take_ready<F>(
-    in_flight: &mut FuturesUnordered<F>,
-    rewoken: &Arc<Rewoken>,
-    ready: &mut Vec<F::Output>,
-) where
-    F: Future,
+impl<F> Future for InFlight<F>
+where
+    F: Future<Output = Result<()>> + Send + 'static,
 {
-    let waker = Waker::from(rewoken.clone());
-    loop {
-        match in_flight.poll_next(&mut Context::from_waker(&waker)) {
-            Poll::Ready(Some(confirmed)) => ready.push(confirmed),
-            Poll::Ready(None) => return,
-            // It may pause while it has more to give, and then wakes its caller.
-            Poll::Pending if rewoken.0.swap(false, Ordering::AcqRel) => {}
-            Poll::Pending => return,
-        }
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let Some(publish) = &mut self.0 else {
+            return Poll::Ready(Err(Error::Closed));
+        };
+        let verdict = ready!(publish.as_mut().poll(cx));
+        self.0 = None;
+        Poll::Ready(verdict)
     }
 }
 
-#[derive(Default)]
-struct Rewoken(AtomicBool);
-
-impl Wake for Rewoken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Release);
+impl<F> Drop for InFlight<F>
+where
+    F: Future<Output = Result<()>> + Send + 'static,
+{
+    fn drop(&mut self) {
+        if let Some(publish) = self.0.take() {
+            client().run(async move { drop(publish.await) });
+        }
     }
 }

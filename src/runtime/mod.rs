@@ -1,6 +1,7 @@
 //! [`Runtime`]: the executor as a value.
 
 mod client;
+mod returns;
 mod wire;
 
 use std::{future::Future, time::Duration};
@@ -10,6 +11,7 @@ use futures_lite::future;
 use crate::Result;
 
 pub(crate) use client::client;
+pub(crate) use returns::Returns;
 pub(crate) use wire::{Login, Socket, Wire};
 
 #[cfg(not(any(feature = "async-global-executor", feature = "smol", feature = "tokio")))]

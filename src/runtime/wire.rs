@@ -1,4 +1,5 @@
-//! [`Wire`]: what lapin writes to, where the password takes the place of stars.
+//! [`Wire`]: what lapin writes to and reads from, where the password takes the place of stars and
+//! returned messages are noted down.
 //!
 //! At trace level lapin reports every frame that it writes, the login too. So the login that it is
 //! given has no password in it, but as many stars.
@@ -9,6 +10,7 @@ use std::{
     mem,
     net::{SocketAddr, TcpStream},
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
@@ -21,6 +23,8 @@ use lapin::{
     AsyncTcpStream,
     uri::{AMQPUri, SASLMechanism},
 };
+
+use super::returns::{Returns, Scanner};
 
 /// A TCP connection, with TLS or without.
 pub(crate) type Socket = AsyncTcpStream<Async<TcpStream>>;
@@ -64,18 +68,20 @@ impl Login {
     }
 }
 
-/// A stream that puts the password into the first frame it is given.
+/// A stream that puts the password into the first frame it is given, and follows what comes in.
 pub(crate) struct Wire<S = Socket> {
     stream: S,
+    scanner: Scanner,
     login: Option<Login>,
     /// What is sent in place of the next bytes given.
     instead: Vec<u8>,
 }
 
 impl<S> Wire<S> {
-    pub(crate) fn new(stream: S, login: Option<Login>) -> Self {
+    pub(crate) fn new(stream: S, login: Option<Login>, returns: Arc<Returns>) -> Self {
         Self {
             stream,
+            scanner: Scanner::new(returns),
             login,
             instead: Vec::new(),
         }
@@ -157,7 +163,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
         cx: &mut Context<'_>,
         bytes: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_read(cx, bytes)
+        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, bytes))?;
+        self.scanner.pass(&bytes[..read]);
+        Poll::Ready(Ok(read))
     }
 
     fn poll_read_vectored(
@@ -165,7 +173,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
         cx: &mut Context<'_>,
         slices: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_read_vectored(cx, slices)
+        let read = ready!(Pin::new(&mut self.stream).poll_read_vectored(cx, slices))?;
+        let mut left = read;
+        for slice in slices {
+            let filled = left.min(slice.len());
+            self.scanner.pass(&slice[..filled]);
+            left -= filled;
+        }
+        Poll::Ready(Ok(read))
     }
 }
 
@@ -198,7 +213,12 @@ impl Reactor for Wires {
         address: SocketAddr,
     ) -> impl Future<Output = io::Result<Wire>> + Send + 'static {
         let connecting = AsyncIO.tcp_connect_addr(address);
-        async move { Ok(Wire::new(AsyncTcpStream::Plain(connecting.await?), None)) }
+        async move {
+            {
+                let stream = AsyncTcpStream::Plain(connecting.await?);
+                Ok(Wire::new(stream, None, Arc::default()))
+            }
+        }
     }
 }
 

@@ -120,6 +120,7 @@ fn main() -> ExitCode {
         verdict:
             only_the_sixth_of_ten_fails_when_its_queue_is_missing
             a_few_of_many_fail_when_their_queues_are_missing
+            threads_that_publish_at_once_get_their_own_verdicts
             a_publish_given_up_half_way_disturbs_no_verdict
             a_hold_given_up_half_way_disturbs_no_other
         ;

@@ -1,0 +1,94 @@
+use amq_protocol::frame::{AMQPContentHeader, WriteContext, gen_frame};
+use lapin::BasicProperties;
+
+use super::*;
+
+fn bytes(frames: &[AMQPFrame]) -> Vec<u8> {
+    frames.iter().fold(Vec::new(), |bytes, frame| {
+        let context = WriteContext::from(bytes);
+        gen_frame(frame)(context).unwrap().into_inner().0
+    })
+}
+
+fn method(method: basic::AMQPMethod) -> AMQPFrame {
+    AMQPFrame::Method(1, AMQPClass::Basic(method))
+}
+
+fn ack() -> AMQPFrame {
+    method(basic::AMQPMethod::Ack(basic::Ack {
+        delivery_tag: 7,
+        multiple: false,
+    }))
+}
+
+fn returned(queue: &str, id: Option<&str>) -> [AMQPFrame; 3] {
+    let properties = match id {
+        Some(id) => BasicProperties::default().with_message_id(id.into()),
+        None => BasicProperties::default(),
+    };
+    [
+        method(basic::AMQPMethod::Return(basic::Return {
+            reply_code: 312,
+            reply_text: "NO_ROUTE".into(),
+            exchange: "".into(),
+            routing_key: queue.into(),
+        })),
+        AMQPFrame::Header(
+            1,
+            AMQPContentHeader {
+                class_id: 60,
+                body_size: 3,
+                properties: properties.with_content_type("application/json".into()),
+            },
+        ),
+        // A body may look like anything.
+        AMQPFrame::Body(1, vec![1, 0, 60]),
+    ]
+}
+
+fn some(text: &str) -> Option<ShortString> {
+    Some(text.into())
+}
+
+#[test]
+fn a_return_is_noted_down_however_its_bytes_come_in() {
+    let [a, b, c] = returned("mail", Some("one"));
+    let [d, e, f] = returned("mail", None);
+    let stream = bytes(&[ack(), a, b, c, AMQPFrame::Heartbeat, ack(), d, e, f, ack()]);
+    for width in 1..stream.len() {
+        let returns = Arc::<Returns>::default();
+        let mut scanner = Scanner::new(returns.clone());
+
+        stream.chunks(width).for_each(|chunk| scanner.pass(chunk));
+
+        let mail = "mail".into();
+        assert_eq!(returns.take(&mail, &some("two")), None);
+        assert_eq!(returns.take(&"sms".into(), &some("one")), None);
+        assert_eq!(returns.take(&mail, &some("one")).unwrap(), "312 NO_ROUTE");
+        assert_eq!(returns.take(&mail, &some("one")), None, "it is told once");
+        assert!(returns.take(&mail, &None).is_some());
+    }
+}
+
+#[test]
+fn it_is_there_before_the_first_byte_of_the_ack_that_follows() {
+    let [method, header, body] = returned("mail", Some("one"));
+    let returns = Arc::<Returns>::default();
+    let mut scanner = Scanner::new(returns.clone());
+
+    scanner.pass(&bytes(&[method, header, body]));
+
+    assert!(returns.take(&"mail".into(), &some("one")).is_some());
+}
+
+#[test]
+fn bytes_that_are_no_frames_are_passed_over() {
+    let returns = Arc::<Returns>::default();
+    let mut scanner = Scanner::new(returns.clone());
+
+    scanner.pass(b"AMQP\0\0\x09\x01");
+    scanner.pass(&[METHOD, 0, 1, 0, 0, 0, 4, 0, 60, 0, 50, 0xce]);
+    scanner.pass(&[0xff; 64]);
+
+    assert!(returns.0.lock().unwrap().is_empty());
+}
