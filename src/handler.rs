@@ -73,8 +73,12 @@ pub struct JobContext {
 impl JobContext {
     /// A context to test a handler with.
     pub fn new<J: Job>(attempt: u32, max_attempts: u32) -> Self {
+        Self::first::<J>(Uuid::new_v4(), attempt, max_attempts)
+    }
+
+    fn first<J: Job>(job_id: Uuid, attempt: u32, max_attempts: u32) -> Self {
         Self {
-            job_id: Uuid::new_v4(),
+            job_id,
             job_type: J::NAME,
             queue: J::QUEUE.name(),
             attempt,
@@ -89,13 +93,12 @@ impl JobContext {
 
     pub(crate) fn of<J: Job>(envelope: &Envelope, max_attempts: u32, redelivered: bool) -> Self {
         Self {
-            job_id: envelope.job_id,
             deferrals: envelope.deferrals,
             priority: envelope.priority,
             age: envelope.age(),
             correlation_id: envelope.correlation_id.clone(),
             redelivered,
-            ..Self::new::<J>(envelope.attempt, max_attempts)
+            ..Self::first::<J>(envelope.job_id, envelope.attempt, max_attempts)
         }
     }
 

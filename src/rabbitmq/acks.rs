@@ -110,6 +110,8 @@ impl Acks {
     /// Writes what is finished by now.
     async fn write(&self, channel: &Channel) {
         let _round = Round(self);
+        // Whatever is about to finish on this executor joins in.
+        future::yield_now().await;
         let (frames, asked) = {
             let mut state = lock(&self.state);
             let first_in_hand = state.in_hand.first().copied();

@@ -8,7 +8,7 @@ use std::{future::Future, time::Duration};
 
 use futures_lite::future;
 
-use crate::Result;
+use crate::{Error, Result};
 
 pub(crate) use client::client;
 pub(crate) use returns::Returns;
@@ -97,12 +97,16 @@ impl Runtime {
                     && let Some(Err(error)) = futures_util::FutureExt::now_or_never(task)
                     && error.is_cancelled()
                 {
-                    let gone = "its runtime has shut down";
-                    return Err(crate::Error::broker("run jobs on", "tokio", gone));
+                    return Err(Self::gone());
                 }
             }
         }
         Ok(())
+    }
+
+    /// What to say when tasks are dropped by their executor.
+    pub(crate) fn gone() -> Error {
+        Error::broker("run jobs on", "tokio", "its runtime has shut down")
     }
 
     /// Waits for `delay`, never less.

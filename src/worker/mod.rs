@@ -11,18 +11,17 @@ mod registry;
 mod settle;
 mod stop;
 
-use std::{fmt, future, marker::PhantomData, sync::Arc};
+use std::{convert::Infallible, fmt, marker::PhantomData, sync::Arc};
 
 use async_lock::Semaphore;
 use futures_lite::future::or;
-use futures_util::stream::{FuturesUnordered, StreamExt};
 
 pub use builder::WorkerBuilder;
 pub use stop::{Counts, Report, StopReason, WorkerHandle};
 
-use crate::{Backend, Chain, QueueConfig, QueueSet, Result, RetryPolicy};
+use crate::{Backend, Chain, QueueConfig, QueueSet, Result, RetryPolicy, Runtime};
 use dispatch::Dispatcher;
-use pull::Running;
+use pull::Puller;
 
 /// Consumes queues and runs their jobs, so many at a time.
 ///
@@ -86,17 +85,38 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
         let handle = self.handle();
         log::info!("{self:?} starts");
         let (alive, running) = async_channel::bounded(1);
+        let (pulling, stop) = async_channel::bounded::<Infallible>(1);
+        let (ended, end) = async_channel::bounded(1);
+        let puller = Puller {
+            backend: self.backend.clone(),
+            queues: self.queues,
+            slots: self.slots,
+            dispatcher: self.dispatcher.clone(),
+            running,
+        };
+        // Beside the handlers, so that a delivery starts its job without waking another thread.
+        self.dispatcher.runtime.spawn(async move {
+            let dropped = async {
+                let _closed = stop.recv().await;
+            };
+            let pulled = async {
+                let Err(error) = puller.pull_all().await;
+                let _ = ended.try_send(error);
+            };
+            or(or(puller.dispatcher.handle.stopped(), dropped), pulled).await;
+        })?;
         let stopped = async {
             handle.stopped().await;
             Ok(())
         };
-        let mut result = or(stopped, self.pull_all(&running)).await;
+        let failed = async { Err(end.recv().await.unwrap_or_else(|_| Runtime::gone())) };
+        let mut result = or(stopped, failed).await;
         if handle.is_shutdown() {
             // What else ended in that moment was to end anyway.
             result = Ok(());
         }
-        // Each task holds one, and the subscriptions are gone: when all are, all is settled.
-        drop(running);
+        // The subscriptions and each task hold one: when all are gone, all is settled.
+        drop(pulling);
         alive.closed().await;
         if self.close_backend
             && let Err(error) = self.backend.close().await
@@ -110,17 +130,6 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
             Err(error) => log::error!("the worker stops: {}: {:?}", Chain(error), report.counts),
         }
         result.map(|()| report)
-    }
-
-    /// Ends with the first subscription that does.
-    async fn pull_all(&self, running: &Running) -> Result<()> {
-        let pulls = self.queues.iter().map(|queue| self.pull(queue, running));
-        match pulls.collect::<FuturesUnordered<_>>().next().await {
-            Some(Err(error)) => Err(error),
-            Some(Ok(never)) => match never {},
-            // No queue at all: nothing to do until the shutdown.
-            None => future::pending().await,
-        }
     }
 }
 
