@@ -8,6 +8,7 @@ mod consume;
 mod declare;
 mod error;
 pub mod hold;
+mod holds;
 mod options;
 mod publish;
 #[cfg(feature = "queuey-core")]
@@ -33,7 +34,7 @@ pub use consume::RabbitMqDeliveries;
 pub use options::{RabbitMqOptions, Tls};
 pub use settle::RabbitMqDelivery;
 
-use self::{declare::Holds, publish::Publisher};
+use self::{holds::Holds, publish::Publisher};
 use crate::{
     Backend, Envelope, Error, QueueConfig, Result, Runtime, limits::check_name, runtime::Returns,
 };
@@ -54,8 +55,6 @@ struct Inner {
     holds: Arc<Holds>,
     /// What this backend has declared, and whether it is durable.
     declared: Mutex<HashMap<String, bool>>,
-    /// From declare to confirm, at the last hold publish.
-    round_trip: Mutex<Duration>,
     closed: AtomicBool,
 }
 
@@ -85,12 +84,11 @@ impl RabbitMqBackend {
         let publishing = Arc::new(publishing);
         log::info!("connected to {address}");
         Ok(Self(Arc::new(Inner {
-            publisher: Publisher::new(publishing.clone(), returns),
-            holds: Arc::new(Holds::new(publishing.clone())),
+            publisher: Publisher::new(publishing.clone(), returns.clone()),
+            holds: Arc::new(Holds::new(publishing.clone(), returns)),
             publishing,
             consuming: OnceCell::new(),
             declared: Mutex::default(),
-            round_trip: Mutex::default(),
             closed: AtomicBool::new(false),
             address,
             options,
@@ -152,52 +150,21 @@ impl RabbitMqBackend {
     }
 
     /// Stores `envelope` where it waits for `delay` and then returns to its queue.
-    ///
-    /// The broker deletes a hold queue, with the jobs in it, when its lease ends. So a confirm
-    /// counts only well within the lease of the declare before it; otherwise the job is stored
-    /// once more, in a hold that outlasts the link. Twice is possible, never is not.
     async fn hold(
         &self,
         envelope: &Envelope,
         delay: Duration,
         granularity: Duration,
     ) -> Result<()> {
-        let Inner {
-            options,
-            publisher,
-            holds,
-            round_trip,
-            ..
-        } = self.open()?;
+        let Inner { options, holds, .. } = self.open()?;
         let queue = &envelope.queue;
         let durable = self
             .durability(queue)
             .ok_or_else(|| Error::UnknownQueue(queue.clone()))?;
-        let mut ttl = hold::ttl_ms(queue, delay, granularity)?;
-        loop {
-            ttl = hold::ttl_for_link(ttl, *lock(round_trip));
-            let hold = topology::hold_queue(queue, durable, &options.deferred_suffix, ttl);
-            let declared = holds.declare(&hold).await?;
-            if declared.elapsed() < hold::lease(ttl) {
-                let published = publisher
-                    .publish(&hold.name, codec::properties(envelope), envelope.to_bytes())
-                    .await;
-                match published {
-                    Err(Error::Unroutable { .. }) if declared.elapsed() >= hold::lease(ttl) => {}
-                    other => other?,
-                }
-            }
-            let took = declared.elapsed();
-            *lock(round_trip) = took;
-            if took < hold::lease(ttl) {
-                holds.keep(hold, Duration::from_millis(ttl));
-                return Ok(());
-            }
-            log::warn!(
-                "holding a job in `{}` took {took:?}, too long to be sure of it",
-                hold.name
-            );
-        }
+        let ttl = hold::ttl_ms(queue, delay, granularity)?;
+        holds
+            .store(envelope, &options.deferred_suffix, durable, ttl)
+            .await
     }
 }
 

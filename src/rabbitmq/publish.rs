@@ -8,13 +8,14 @@ use std::{
 };
 
 use async_lock::Semaphore;
+use futures_lite::future;
 use lapin::{
     BasicProperties, Channel, Confirmation, Connection,
     options::{BasicPublishOptions, ConfirmSelectOptions},
     types::ShortString,
 };
 
-use super::{error::broker, lock};
+use super::{declare::declare_on, error::broker, lock, topology::Declaration};
 use crate::{
     Error, Result,
     limits::check_name,
@@ -35,7 +36,7 @@ pub(super) struct Publisher {
 
 /// A confirm channel.
 #[derive(Debug)]
-struct Lane {
+pub(super) struct Lane {
     channel: Channel,
     /// lapin numbers a publish and queues its frames in two steps; mixed, confirms are too.
     order: Mutex<()>,
@@ -59,8 +60,19 @@ impl Publisher {
         body: Vec<u8>,
     ) -> Result<()> {
         check_name(queue)?;
-        let place = self.window.acquire_arc().await;
         let lane = self.lane(queue).await?;
+        self.publish_on(lane, queue, properties, body).await
+    }
+
+    /// Publishes to `queue` on this very `lane`.
+    pub(super) async fn publish_on(
+        &self,
+        lane: Arc<Lane>,
+        queue: &str,
+        properties: BasicProperties,
+        body: Vec<u8>,
+    ) -> Result<()> {
+        let place = self.window.acquire_arc().await;
         let (queue, returns) = (ShortString::from(queue), self.returns.clone());
         InFlight::new(async move {
             let id = properties.message_id().clone();
@@ -83,7 +95,20 @@ impl Publisher {
         .await
     }
 
-    async fn lane(&self, queue: &str) -> Result<Arc<Lane>> {
+    /// Declares `queue` and does not wait for the answer: what is published on the lane it answers
+    /// with comes behind the declare. A refusal closes that lane.
+    pub(super) async fn declare_ahead(&self, queue: &Declaration) -> Result<Arc<Lane>> {
+        let lane = self.lane(&queue.name).await?;
+        let (channel, queue) = (lane.channel.clone(), queue.clone());
+        let mut declare = Box::pin(async move { drop(declare_on(&channel, &queue).await) });
+        // The first poll hands the frame to the client.
+        if future::poll_once(&mut declare).await.is_none() {
+            client().run(declare);
+        }
+        Ok(lane)
+    }
+
+    pub(super) async fn lane(&self, queue: &str) -> Result<Arc<Lane>> {
         let mut lane = self.lane.lock().await;
         match &*lane {
             Some(lane) if lane.channel.status().connected() => Ok(lane.clone()),

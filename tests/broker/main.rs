@@ -92,6 +92,7 @@ fn main() -> ExitCode {
             refused_declares_disturb_nothing_else
             a_foreign_hold_refuses_every_way_of_waiting
             a_foreign_hold_disturbs_no_hold_declared_beside_it
+            a_hold_replaced_by_a_foreign_one_loses_no_job_of_another
             many_who_ask_for_a_foreign_hold_are_each_refused
         ;
         priority:

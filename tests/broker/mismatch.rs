@@ -131,6 +131,43 @@ pub async fn a_foreign_hold_disturbs_no_hold_declared_beside_it(broker: Broker) 
     }
 }
 
+pub async fn a_hold_replaced_by_a_foreign_one_loses_no_job_of_another(broker: Broker) {
+    let backend = broker.backend_with(options(MS)).await;
+    let queue = declared(&broker, &backend).await;
+    let holds: Vec<_> = (20_000..20_020)
+        .map(|ttl| backend.hold_queue_name(&queue.name, ttl))
+        .collect();
+    for hold in &holds {
+        broker.remove_later(hold);
+    }
+    let hold_all = async || {
+        join_all((0..20).map(|number| {
+            let job = envelope(&queue, number);
+            let backend = &backend;
+            async move { backend.defer(&job, (20_000 + number as u32) * MS).await }
+        }))
+        .await
+    };
+    assert!(hold_all().await.iter().all(Result::is_ok));
+    broker.delete(&holds[5]).await;
+    foreign_hold(&broker, &holds[5]).await;
+
+    for _ in 0..5 {
+        for (place, held) in hold_all().await.iter().enumerate() {
+            match place {
+                5 => assert!(is_refused(held, &holds[5]), "{held:?}"),
+                _ => assert!(held.is_ok(), "{held:?}"),
+            }
+        }
+    }
+    for (place, hold) in holds.iter().enumerate() {
+        let stored = broker.ready(hold).await.unwrap();
+        // Those in flight when the broker refused may be stored twice.
+        let expected = if place == 5 { 0..=0 } else { 6..=7 };
+        assert!(expected.contains(&stored), "{stored} in {hold}");
+    }
+}
+
 pub async fn many_who_ask_for_a_foreign_hold_are_each_refused(broker: Broker) {
     let backend = broker.backend_with(options(MS)).await;
     let queue = declared(&broker, &backend).await;

@@ -1,0 +1,244 @@
+//! [`Holds`]: stores jobs in hold queues, each declared just before, so that none is lost.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, Weak},
+    time::{Duration, Instant},
+};
+
+use futures_lite::future;
+use lapin::{Channel, Connection};
+
+use super::{
+    codec,
+    declare::{declare_on, is_about, open},
+    error::broker,
+    hold, lock,
+    publish::{Lane, Publisher},
+    topology::{self, Declaration},
+};
+use crate::{
+    Envelope, Error, Result,
+    runtime::{Returns, client},
+};
+
+/// A hold of this length outlasts any stall without being kept.
+const LONGEST_KEPT: Duration = Duration::from_secs(60);
+
+/// Stores jobs in hold queues.
+///
+/// Publishes that ask for one queue at the same time share a declare that starts after each of
+/// them asked; different queues do not wait for each other.
+#[derive(Debug)]
+pub(super) struct Holds {
+    connection: Arc<Connection>,
+    publisher: Publisher,
+    channel: async_lock::Mutex<Option<Channel>>,
+    asked: Mutex<HashMap<String, Asked>>,
+    /// When the last job of each short hold is due.
+    kept: Mutex<HashMap<String, Instant>>,
+    /// From declare to confirm, at the last publish.
+    round_trip: Mutex<Duration>,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    times: u64,
+    declared: Arc<Slot>,
+}
+
+type Slot = async_lock::Mutex<Option<Declared>>;
+
+/// The last declare of a hold queue.
+#[derive(Debug, Clone)]
+struct Declared {
+    /// When it was sent; the lease runs from there.
+    sent: Instant,
+    /// How many had asked by then.
+    covers: u64,
+    /// Where to publish behind it.
+    lane: Arc<Lane>,
+    /// Whether the broker has said yes.
+    answered: bool,
+}
+
+impl Holds {
+    pub(super) fn new(connection: Arc<Connection>, returns: Arc<Returns>) -> Self {
+        Self {
+            publisher: Publisher::new(connection.clone(), returns),
+            connection,
+            channel: async_lock::Mutex::default(),
+            asked: Mutex::default(),
+            kept: Mutex::default(),
+            round_trip: Mutex::default(),
+        }
+    }
+
+    /// Stores `envelope` where it waits for `ttl` milliseconds and then returns to its queue.
+    ///
+    /// The broker deletes a hold queue, with the jobs in it, when its lease ends. So a confirm
+    /// counts only well within the lease of the declare before it; otherwise the job is stored
+    /// once more, in a hold that outlasts the link. Twice is possible, never is not.
+    pub(super) async fn store(
+        self: &Arc<Self>,
+        envelope: &Envelope,
+        suffix: &str,
+        durable: bool,
+        mut ttl: u64,
+    ) -> Result<()> {
+        loop {
+            ttl = hold::ttl_for_link(ttl, *lock(&self.round_trip));
+            let queue = topology::hold_queue(&envelope.queue, durable, suffix, ttl);
+            let declared = self.declare(&queue).await?;
+            if declared.sent.elapsed() < hold::lease(ttl) {
+                let (properties, body) = (codec::properties(envelope), envelope.to_bytes());
+                let published = self
+                    .publisher
+                    .publish_on(declared.lane, &queue.name, properties, body)
+                    .await;
+                match published {
+                    Ok(()) => {}
+                    Err(Error::Unroutable { .. })
+                        if declared.sent.elapsed() >= hold::lease(ttl) => {}
+                    // Somebody's declare was refused. Whose, the next answer tells.
+                    Err(Error::Precondition { .. } | Error::Disconnected { .. })
+                        if !declared.answered && self.connection.status().connected() =>
+                    {
+                        lock(&self.kept).remove(&queue.name);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            let took = declared.sent.elapsed();
+            *lock(&self.round_trip) = took;
+            if took < hold::lease(ttl) {
+                self.keep(queue, Duration::from_millis(ttl));
+                return Ok(());
+            }
+            log::warn!(
+                "holding a job in `{}` took {took:?}, too long to be sure of it",
+                queue.name
+            );
+        }
+    }
+
+    /// Renews the lease of `queue` until the job just stored in it is due, and once after.
+    ///
+    /// A broker that stalls for about a TTL can delete the queue between two passes over its due
+    /// jobs; renewed, it would have to stall for almost two. Long holds have that slack anyway.
+    fn keep(self: &Arc<Self>, queue: Declaration, ttl: Duration) {
+        if ttl > LONGEST_KEPT {
+            return;
+        }
+        let due = Instant::now() + ttl;
+        if lock(&self.kept).insert(queue.name.clone(), due).is_none() {
+            client().run(keep(Arc::downgrade(self), queue, ttl));
+        }
+    }
+
+    /// Declares `queue`, or shares a declare that starts from now on.
+    async fn declare(&self, queue: &Declaration) -> Result<Declared> {
+        let (ticket, slot) = self.ask(&queue.name);
+        let declared = self.declare_or_share(queue, ticket, &slot).await;
+        self.forget_if_idle(&queue.name, slot);
+        declared
+    }
+
+    async fn declare_or_share(
+        &self,
+        queue: &Declaration,
+        ticket: u64,
+        slot: &Slot,
+    ) -> Result<Declared> {
+        let mut declared = slot.lock().await;
+        if let Some(last) = &*declared
+            && last.covers >= ticket
+        {
+            return Ok(last.clone());
+        }
+        // The broker said yes not long ago: the publish can follow without waiting for it.
+        let answered = !lock(&self.kept).contains_key(&queue.name);
+        if !answered {
+            // Whoever is about to ask on this executor joins in.
+            future::yield_now().await;
+        }
+        let covers = self.asked(&queue.name).max(ticket);
+        let sent = Instant::now();
+        let lane = if answered {
+            self.declare_now(queue).await?;
+            self.publisher.lane(&queue.name).await?
+        } else {
+            self.publisher.declare_ahead(queue).await?
+        };
+        Ok(declared
+            .insert(Declared {
+                sent,
+                covers,
+                lane,
+                answered,
+            })
+            .clone())
+    }
+
+    async fn declare_now(&self, queue: &Declaration) -> Result<()> {
+        loop {
+            let channel = self.channel(&queue.name).await?;
+            match declare_on(&channel, queue).await {
+                Ok(()) => return Ok(()),
+                // Another queue's refusal closed the channel under this declare.
+                Err(error)
+                    if self.connection.status().connected() && !is_about(&error, &queue.name) => {}
+                Err(error) => return Err(broker("declare", &queue.name)(error)),
+            }
+        }
+    }
+
+    async fn channel(&self, queue: &str) -> Result<Channel> {
+        let mut slot = self.channel.lock().await;
+        match &*slot {
+            Some(channel) if channel.status().connected() => Ok(channel.clone()),
+            _ => Ok(slot.insert(open(&self.connection, queue).await?).clone()),
+        }
+    }
+
+    fn ask(&self, queue: &str) -> (u64, Arc<Slot>) {
+        let mut queues = lock(&self.asked);
+        let asked = match queues.get_mut(queue) {
+            Some(asked) => asked,
+            None => queues.entry(queue.into()).or_default(),
+        };
+        asked.times += 1;
+        (asked.times, asked.declared.clone())
+    }
+
+    fn asked(&self, queue: &str) -> u64 {
+        lock(&self.asked).get(queue).map_or(0, |asked| asked.times)
+    }
+
+    fn forget_if_idle(&self, queue: &str, slot: Arc<Slot>) {
+        let mut queues = lock(&self.asked);
+        // The map's and ours: nobody else waits for this queue.
+        if Arc::strong_count(&slot) == 2 {
+            queues.remove(queue);
+        }
+    }
+}
+
+async fn keep(holds: Weak<Holds>, queue: Declaration, ttl: Duration) {
+    loop {
+        client().sleep(ttl * 3 / 4).await;
+        let Some(holds) = holds.upgrade() else {
+            return;
+        };
+        let renewed = holds.declare_now(&queue).await;
+        let mut kept = lock(&holds.kept);
+        let over = kept
+            .get(&queue.name)
+            .is_none_or(|due| *due < Instant::now());
+        if over || renewed.is_err() {
+            kept.remove(&queue.name);
+            return;
+        }
+    }
+}
