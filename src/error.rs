@@ -103,6 +103,19 @@ pub enum Error {
         /// How long was waited.
         limit: Duration,
     },
+    /// The broker takes no publishes, for want of memory or disk, and did not in all that time. The
+    /// job may be stored once it does: the same job id is safe to enqueue again.
+    #[error("cannot {action} `{queue}`: blocked by the broker for {limit:?} ({reason})")]
+    Blocked {
+        /// What was being done.
+        action: &'static str,
+        /// The queue it was done to.
+        queue: String,
+        /// How long was waited.
+        limit: Duration,
+        /// What the broker gives as its reason.
+        reason: String,
+    },
     /// The backend was closed.
     #[error("the backend is closed")]
     Closed,

@@ -86,8 +86,8 @@ pub use producer::{EnqueueOptions, Producer};
 pub use queue::{DEFAULT_MAX_PRIORITY, QueueConfig, QueueKind, QueueSet};
 pub use queuey_rabbitmq_derive::{Job, Queues};
 pub use rabbitmq::{
-    Address, RabbitMqBackend, RabbitMqDeliveries, RabbitMqDelivery, RabbitMqOptions, Tls, codec,
-    hold, topology,
+    Address, Addresses, Attempt, BackoffPolicy, RabbitMqBackend, RabbitMqDeliveries,
+    RabbitMqDelivery, RabbitMqOptions, Rebuilding, ReconnectPolicy, Tls, codec, hold, topology,
 };
 pub use retry::{RetryDecision, RetryPolicy};
 pub use runtime::Runtime;

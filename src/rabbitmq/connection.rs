@@ -18,24 +18,31 @@ use lapin::{
     uri::{AMQPScheme, AMQPUri},
 };
 
-use super::{Address, RabbitMqOptions, error::connecting};
+use super::{Address, Addresses, RabbitMqOptions, error::connecting, link::Live};
 use crate::{
-    Error, Result,
+    Chain, Error, Result,
     runtime::{Login, Returns, Socket, Wire, client},
 };
 
 /// What brokers allow by default. Asked for by name, lapin's buffers of 32 such frames take memory
 /// only as they fill; and a foreign message's headers, which travel in one frame, always fit.
-const FRAME_MAX: u32 = 128 * 1024;
+pub(super) const FRAME_MAX: u32 = 128 * 1024;
+
+/// A new connection to the first of `addresses` that answers.
+pub(super) async fn dial_any(addresses: &Addresses, options: &RabbitMqOptions) -> Result<Live> {
+    let mut list = addresses.for_one_dial().into_iter().peekable();
+    loop {
+        let address = list.next().expect("no list of addresses is empty");
+        match dial(&address, options).await {
+            Ok(live) => return Ok(live),
+            Err(error) if list.peek().is_none() => return Err(error),
+            Err(error) => log::warn!("on to the next address: {}", Chain(&error)),
+        }
+    }
+}
 
 /// A new connection to `address`.
-///
-/// What the broker sends back on it is noted down in `returns`.
-pub(super) async fn dial(
-    address: &Address,
-    options: &RabbitMqOptions,
-    returns: Arc<Returns>,
-) -> Result<Connection> {
+async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Live> {
     if address.is_tls() && !cfg!(feature = "__tls") {
         // The layers below would speak plain text and log in.
         return Err(Error::TlsNotBuiltIn(address.to_string()));
@@ -45,6 +52,8 @@ pub(super) async fn dial(
         properties = properties.with_connection_name(name.as_str().into());
     }
     let (attempt, given_up) = Attempt::new();
+    let returns = Arc::<Returns>::default();
+    let (held, socket) = async_channel::bounded(1);
     let tls = options.tls.config();
     let mut uri = address.uri().clone();
     let login = Login::hide(&mut uri);
@@ -52,10 +61,13 @@ pub(super) async fn dial(
     let dialled = Connection::connector(
         uri,
         client().runtime(),
-        async move |uri, _| {
-            let socket = open(&uri, &tls, &given_up).await?;
-            let wire = Wire::new(socket, login.clone(), returns.clone());
-            Ok(AsyncTcpStream::Plain(wire))
+        {
+            let returns = returns.clone();
+            async move |uri, _| {
+                let socket = open(&uri, &tls, &given_up).await?;
+                let wire = Wire::new(socket, login.clone(), returns.clone(), Some(held.clone()));
+                Ok(AsyncTcpStream::Plain(wire))
+            }
         },
         properties,
     );
@@ -70,7 +82,7 @@ pub(super) async fn dial(
         })?
         .map_err(connecting(&subject))?;
     attempt.succeed();
-    Ok(connection)
+    Ok(Live::new(connection, returns, socket))
 }
 
 /// An attempt to connect. Dropped, it ends whatever lapin's thread is waiting for: nothing else
@@ -135,9 +147,10 @@ async fn open(uri: &AMQPUri, tls: &OwnedTLSConfig, given_up: &GivenUp) -> io::Re
 }
 
 /// Closes `connection`, or gives up after some seconds: a blocked broker never answers.
-pub(super) async fn hang_up(connection: &Connection) {
+pub(super) async fn hang_up(live: &Live) {
     const LIMIT: Duration = Duration::from_secs(5);
-    if connection.status().connected() {
+    let connection = &live.connection;
+    if live.is_connected() {
         let closed = client()
             .timeout(LIMIT, connection.close(200, "closed".into()))
             .await;
@@ -158,7 +171,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let address = Address::new("127.0.0.1").port(port).tls();
 
-        let refused = future::block_on(dial(&address, &RabbitMqOptions::new(), Arc::default()));
+        let refused = future::block_on(dial(&address, &RabbitMqOptions::new()));
 
         let text = refused.unwrap_err().to_string();
         for feature in ["`rustls`", "`native-tls`", "`openssl`"] {

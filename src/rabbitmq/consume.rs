@@ -1,91 +1,51 @@
-//! [`RabbitMqDeliveries`]: one subscription, on a channel of its own.
+//! [`RabbitMqDeliveries`]: one queue's subscription, made again when it is lost.
 
 use std::{
     fmt,
+    future::Future,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use futures_core::Stream;
-use futures_lite::StreamExt;
-use lapin::{
-    Channel, Connection, Consumer,
-    message::Delivery as Message,
-    options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions},
-    types::FieldTable,
-};
-use uuid::Uuid;
+use futures_lite::future::or;
+use lapin::message::Delivery as Message;
 
 use super::{
-    RabbitMqBackend,
-    acks::{Acks, Answer},
-    codec,
-    error::broker,
-    settle::{self, RabbitMqDelivery},
+    Attempt, RabbitMqBackend, Rebuilding, settle, settle::RabbitMqDelivery,
+    subscription::Subscribed,
 };
-use crate::{Envelope, Error, QueueConfig, Result, runtime::client};
+use crate::{Chain, Envelope, Error, QueueConfig, Result, runtime::client};
 
-/// The deliveries of one queue, until the backend is closed or the broker is lost.
+/// The deliveries of one queue, until the backend is closed or the reconnect policy gives up.
 ///
 /// Dropped, it gives back what it has not handed out; what it has can still be settled.
 pub struct RabbitMqDeliveries {
-    consumer: Option<Consumer>,
-    subscription: Arc<Subscription>,
+    queue: QueueConfig,
+    backend: RabbitMqBackend,
+    state: State,
 }
 
-/// What deliveries are settled on; the channel closes with the last of them.
-#[derive(Debug)]
-pub(super) struct Subscription {
-    channel: Channel,
-    acks: Acks,
-    pub(super) queue: String,
-    pub(super) backend: RabbitMqBackend,
-}
-
-impl Subscription {
-    pub(super) async fn answer(&self, tag: u64, answer: Answer) -> lapin::Result<()> {
-        self.acks.answer(tag, answer, &self.channel).await
-    }
+enum State {
+    Subscribed(Subscribed),
+    Rebuilding(Pin<Box<dyn Future<Output = Result<Subscribed>> + Send>>),
+    Ended,
 }
 
 impl RabbitMqDeliveries {
-    pub(super) async fn start(
-        connection: &Connection,
-        queue: &QueueConfig,
-        backend: RabbitMqBackend,
-    ) -> Result<Self> {
-        let started = async {
-            let channel = connection.create_channel().await?;
-            channel
-                .basic_qos(queue.prefetch, BasicQosOptions::default())
-                .await?;
-            let consumer = channel
-                .basic_consume(
-                    queue.name.as_str().into(),
-                    tag(&queue.name).as_str().into(),
-                    BasicConsumeOptions::default(),
-                    FieldTable::default(),
-                )
-                .await?;
-            Ok((channel, consumer))
-        };
-        let (channel, consumer) = started.await.map_err(broker("consume", &queue.name))?;
+    pub(super) async fn start(backend: RabbitMqBackend, queue: QueueConfig) -> Result<Self> {
+        let subscribed = Subscribed::new(&backend, &queue).await?;
         Ok(Self {
-            consumer: Some(consumer),
-            subscription: Arc::new(Subscription {
-                channel,
-                acks: Acks::default(),
-                queue: queue.name.clone(),
-                backend,
-            }),
+            queue,
+            backend,
+            state: State::Subscribed(subscribed),
         })
     }
 
     /// The job in `message`, or `None` once it is on its way out of the way.
-    fn receive(&self, message: Message) -> Option<RabbitMqDelivery> {
-        let subscription = self.subscription.clone();
-        subscription.acks.hand_out(message.delivery_tag);
+    fn receive(subscribed: &Subscribed, message: Message) -> Option<RabbitMqDelivery> {
+        let subscription = subscribed.subscription.clone();
+        subscription.hand_out(message.delivery_tag);
         match Envelope::from_bytes(&message.data) {
             Ok(envelope) => Some(RabbitMqDelivery::new(envelope, &message, subscription)),
             Err(error) => {
@@ -94,15 +54,11 @@ impl RabbitMqDeliveries {
             }
         }
     }
-}
 
-/// Says in the broker's consumer list whose this is.
-fn tag(queue: &str) -> String {
-    format!(
-        "queuey.{}.{}",
-        codec::cut(queue, 160),
-        Uuid::new_v4().simple()
-    )
+    fn end(&mut self, error: Error) -> Poll<Option<Result<RabbitMqDelivery>>> {
+        self.state = State::Ended;
+        Poll::Ready((!self.backend.is_closed()).then_some(Err(error)))
+    }
 }
 
 impl Stream for RabbitMqDeliveries {
@@ -110,52 +66,88 @@ impl Stream for RabbitMqDeliveries {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let Some(consumer) = &mut self.consumer else {
-                return Poll::Ready(None);
-            };
-            let ended = match ready!(consumer.poll_next(cx)) {
-                Some(Ok(message)) => match self.receive(message) {
-                    Some(delivery) => return Poll::Ready(Some(Ok(delivery))),
-                    None => continue,
+            match &mut self.state {
+                State::Subscribed(subscribed) => match ready!(subscribed.poll_next(cx)) {
+                    Ok(message) => {
+                        if let Some(delivery) = Self::receive(subscribed, message) {
+                            return Poll::Ready(Some(Ok(delivery)));
+                        }
+                    }
+                    Err(cause) if self.backend.is_closed() => return self.end(cause),
+                    Err(cause) => {
+                        let rebuilt = rebuild(self.backend.clone(), self.queue.clone(), cause);
+                        self.state = State::Rebuilding(Box::pin(rebuilt));
+                    }
                 },
-                Some(Err(error)) => broker("consume", &self.subscription.queue)(error),
-                None => Error::ConsumerStopped(self.subscription.queue.clone()),
-            };
-            self.consumer = None;
-            return Poll::Ready((!self.subscription.backend.is_closed()).then_some(Err(ended)));
+                State::Rebuilding(rebuilt) => match ready!(rebuilt.as_mut().poll(cx)) {
+                    Ok(subscribed) => self.state = State::Subscribed(subscribed),
+                    Err(error) => return self.end(error),
+                },
+                State::Ended => return Poll::Ready(None),
+            }
         }
     }
 }
 
-impl Drop for RabbitMqDeliveries {
-    fn drop(&mut self) {
-        if let Some(consumer) = self.consumer.take() {
-            client().run(give_back(consumer, self.subscription.clone()));
+/// Subscribes again under the reconnect policy, after `cause` has ended the last subscription.
+async fn rebuild(backend: RabbitMqBackend, queue: QueueConfig, cause: Error) -> Result<Subscribed> {
+    let name = &queue.name;
+    log::warn!("the subscription to `{name}` is lost: {}", Chain(&cause));
+    if is_acknowledgement_timeout(&cause) {
+        log::error!(
+            "a job of `{name}` ran for longer than the broker waits for its ack: shorten it, give \
+             the worker a `job_timeout`, or raise `consumer_timeout` on the broker"
+        );
+    }
+    let mut failures = 0;
+    let mut last = cause;
+    loop {
+        let attempt = Attempt {
+            failures,
+            error: Some(&last),
+            rebuilding: Rebuilding::Consumer,
+        };
+        let policy = backend.options().reconnect.as_ref();
+        let Some(delay) = policy.and_then(|policy| policy.next_delay(&attempt)) else {
+            return Err(last);
+        };
+        or(client().sleep(delay), backend.0.closing.begun()).await;
+        match subscribe_again(&backend, &queue).await {
+            Ok(subscribed) => {
+                log::info!("subscribed to `{name}` again");
+                return Ok(subscribed);
+            }
+            Err(error) if is_final(&error) => return Err(error),
+            Err(error) => {
+                log::warn!("cannot subscribe to `{name}` again: {}", Chain(&error));
+                failures += 1;
+                last = error;
+            }
         }
     }
 }
 
-/// Cancels, then returns what the broker had already sent: a cancel alone leaves it unsettled.
-async fn give_back(mut consumer: Consumer, subscription: Arc<Subscription>) {
-    let cancelled = subscription
-        .channel
-        .basic_cancel(consumer.tag(), BasicCancelOptions::default())
-        .await;
-    if cancelled.is_err() {
-        return;
-    }
-    while let Some(Ok(message)) = consumer.next().await {
-        let given_back = subscription.answer(message.delivery_tag, Answer::GiveBack);
-        if given_back.await.is_err() {
-            return;
-        }
-    }
+/// The queue may be what was lost, so it is declared first.
+async fn subscribe_again(backend: &RabbitMqBackend, queue: &QueueConfig) -> Result<Subscribed> {
+    backend.declare_again(&queue.name).await?;
+    Subscribed::new(backend, queue).await
+}
+
+/// Whether trying again has no point.
+fn is_final(error: &Error) -> bool {
+    error.is_permanent() || matches!(error, Error::Closed)
+}
+
+fn is_acknowledgement_timeout(error: &Error) -> bool {
+    Chain(error)
+        .to_string()
+        .contains("delivery acknowledgement on channel")
 }
 
 impl fmt::Debug for RabbitMqDeliveries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RabbitMqDeliveries")
-            .field(&self.subscription.queue)
+            .field(&self.queue.name)
             .finish()
     }
 }

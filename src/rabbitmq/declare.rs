@@ -1,51 +1,105 @@
-//! Declaring queues, on throwaway channels (or connections).
+//! Declaring queues, on throwaway channels (or connections), and again when a connection is new.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
 
-use lapin::{Channel, Connection, ErrorKind, options::QueueDeclareOptions};
+use lapin::{Channel, options::QueueDeclareOptions};
 
-use super::{Address, RabbitMqOptions, connection, error::broker, topology::Declaration};
-use crate::{Error, Result};
+use super::{
+    Addresses, RabbitMqOptions, connection,
+    link::Live,
+    lock,
+    topology::{self, Declaration},
+};
+use crate::{Chain, Error, QueueConfig, Result};
+
+/// What a backend has declared.
+#[derive(Debug)]
+pub(super) struct Declared {
+    addresses: Addresses,
+    options: Arc<RabbitMqOptions>,
+    queues: Mutex<HashMap<String, QueueConfig>>,
+}
+
+impl Declared {
+    pub(super) fn new(addresses: Addresses, options: Arc<RabbitMqOptions>) -> Self {
+        Self {
+            addresses,
+            options,
+            queues: Mutex::default(),
+        }
+    }
+
+    /// Whether `queue` is durable, if it was declared.
+    pub(super) fn durability(&self, queue: &str) -> Option<bool> {
+        lock(&self.queues).get(queue).map(|queue| queue.durable)
+    }
+
+    /// How `queue` was declared, if it was.
+    pub(super) fn config(&self, queue: &str) -> Option<QueueConfig> {
+        lock(&self.queues).get(queue).cloned()
+    }
+
+    /// Declares `queue` and its dead-letter queue.
+    pub(super) async fn declare(&self, live: &Live, queue: &QueueConfig) -> Result<()> {
+        let mut declarations = vec![topology::main_queue(queue)];
+        if self.options.declare_dead_letter_queues {
+            declarations.push(topology::dead_queue(queue, &self.options.dead_suffix));
+        }
+        if queue.durable {
+            declare_all(live, &declarations).await?;
+        } else {
+            self.declare_apart(&declarations).await?;
+        }
+        lock(&self.queues).insert(queue.name.clone(), queue.clone());
+        Ok(())
+    }
+
+    /// Declares everything once more: the broker may have come back without it.
+    pub(super) async fn again(&self, live: &Live) {
+        let queues: Vec<_> = lock(&self.queues).values().cloned().collect();
+        for queue in queues {
+            if let Err(error) = self.declare(live, &queue).await {
+                log::error!("cannot declare `{}` again: {}", queue.name, Chain(&error));
+            }
+        }
+    }
+
+    /// On a connection of its own: where queues that are not durable are denied, the broker closes
+    /// the connection that asks for one.
+    async fn declare_apart(&self, queues: &[Declaration]) -> Result<()> {
+        let live = connection::dial_any(&self.addresses, &self.options).await?;
+        let declared = declare_all(&live, queues).await;
+        connection::hang_up(&live).await;
+        declared.map_err(|error| match error {
+            Error::Disconnected {
+                action,
+                subject,
+                source,
+            } => Error::broker(action, subject, source),
+            other => other,
+        })
+    }
+}
 
 /// Declares `queues` one after another on a channel of their own, which a refusal closes.
-pub(super) async fn declare(connection: &Connection, queues: &[Declaration]) -> Result<()> {
+async fn declare_all(live: &Live, queues: &[Declaration]) -> Result<()> {
     let [first, ..] = queues else {
         return Ok(());
     };
-    let channel = open(connection, &first.name).await?;
+    let channel = open(live, &first.name).await?;
     for queue in queues {
-        declare_on(&channel, queue)
-            .await
-            .map_err(broker("declare", &queue.name))?;
+        let declared = declare_on(&channel, queue);
+        live.ask("declare", &queue.name, declared).await?;
     }
     Ok(())
 }
 
-/// Like [`declare`], on a connection of its own: where queues that are not durable are denied, the
-/// broker closes the connection that asks for one.
-pub(super) async fn declare_apart(
-    address: &Address,
-    options: &RabbitMqOptions,
-    queues: &[Declaration],
-) -> Result<()> {
-    let connection = connection::dial(address, options, Arc::default()).await?;
-    let declared = declare(&connection, queues).await;
-    connection::hang_up(&connection).await;
-    declared.map_err(|error| match error {
-        Error::Disconnected {
-            action,
-            subject,
-            source,
-        } => Error::broker(action, subject, source),
-        other => other,
-    })
-}
-
-pub(super) async fn open(connection: &Connection, queue: &str) -> Result<Channel> {
-    connection
-        .create_channel()
-        .await
-        .map_err(broker("declare", queue))
+pub(super) async fn open(live: &Live, queue: &str) -> Result<Channel> {
+    let opened = live.connection.create_channel();
+    live.ask("declare", queue, opened).await
 }
 
 pub(super) async fn declare_on(channel: &Channel, queue: &Declaration) -> lapin::Result<()> {
@@ -59,13 +113,10 @@ pub(super) async fn declare_on(channel: &Channel, queue: &Declaration) -> lapin:
         .map(drop)
 }
 
-/// Whether `error` is the refusal of this very queue.
-pub(super) fn is_about(error: &lapin::Error, queue: &str) -> bool {
-    match error.kind() {
-        ErrorKind::ProtocolError(answer) => answer
-            .get_message()
-            .as_str()
-            .contains(&format!("'{queue}'")),
+/// Whether `error` is the refusal of another queue than this.
+pub(super) fn is_about_another(error: &Error, queue: &str) -> bool {
+    match error {
+        Error::Precondition { source, .. } => !source.to_string().contains(&format!("'{queue}'")),
         _ => false,
     }
 }

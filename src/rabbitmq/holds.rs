@@ -7,20 +7,21 @@ use std::{
 };
 
 use futures_lite::future;
-use lapin::{Channel, Connection};
+use lapin::Channel;
 
 use super::{
-    codec,
-    declare::{declare_on, is_about, open},
-    error::broker,
-    hold, lock,
-    publish::{Lane, Publisher},
+    RabbitMqOptions,
+    declare::{declare_on, is_about_another, open},
+    hold,
+    link::{Link, Live},
+    lock,
+    publish::{Lane, Message, Publisher},
     topology::{self, Declaration},
 };
-use crate::{
-    Envelope, Error, Result,
-    runtime::{Returns, client},
-};
+use crate::{Envelope, Error, Result, runtime::client};
+
+/// Before what was cut off is repeated.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A hold of this length outlasts any stall without being kept.
 const LONGEST_KEPT: Duration = Duration::from_secs(60);
@@ -31,9 +32,9 @@ const LONGEST_KEPT: Duration = Duration::from_secs(60);
 /// them asked; different queues do not wait for each other.
 #[derive(Debug)]
 pub(super) struct Holds {
-    connection: Arc<Connection>,
+    link: Arc<Link>,
     publisher: Publisher,
-    channel: async_lock::Mutex<Option<Channel>>,
+    channel: async_lock::Mutex<Option<(Channel, Arc<Live>)>>,
     asked: Mutex<HashMap<String, Asked>>,
     /// When the last job of each short hold is due.
     kept: Mutex<HashMap<String, Instant>>,
@@ -63,10 +64,10 @@ struct Declared {
 }
 
 impl Holds {
-    pub(super) fn new(connection: Arc<Connection>, returns: Arc<Returns>) -> Self {
+    pub(super) fn new(link: Arc<Link>, options: &RabbitMqOptions) -> Self {
         Self {
-            publisher: Publisher::new(connection.clone(), returns),
-            connection,
+            publisher: Publisher::new(link.clone(), options),
+            link,
             channel: async_lock::Mutex::default(),
             asked: Mutex::default(),
             kept: Mutex::default(),
@@ -86,41 +87,65 @@ impl Holds {
         durable: bool,
         mut ttl: u64,
     ) -> Result<()> {
-        loop {
-            ttl = hold::ttl_for_link(ttl, *lock(&self.round_trip));
-            let queue = topology::hold_queue(&envelope.queue, durable, suffix, ttl);
-            let declared = self.declare(&queue).await?;
-            if declared.sent.elapsed() < hold::lease(ttl) {
-                let (properties, body) = (codec::properties(envelope), envelope.to_bytes());
-                let published = self
-                    .publisher
-                    .publish_on(declared.lane, &queue.name, properties, body)
-                    .await;
-                match published {
-                    Ok(()) => {}
-                    Err(Error::Unroutable { .. })
-                        if declared.sent.elapsed() >= hold::lease(ttl) => {}
-                    // Somebody's declare was refused. Whose, the next answer tells.
-                    Err(Error::Precondition { .. } | Error::Disconnected { .. })
-                        if !declared.answered && self.connection.status().connected() =>
-                    {
-                        lock(&self.kept).remove(&queue.name);
-                        continue;
+        let stored = async {
+            loop {
+                ttl = hold::ttl_for_link(ttl, *lock(&self.round_trip));
+                let queue = topology::hold_queue(&envelope.queue, durable, suffix, ttl);
+                match self.try_to_store(envelope, &queue, ttl).await {
+                    Ok(true) => {
+                        self.keep(queue, Duration::from_millis(ttl));
+                        return Ok(());
+                    }
+                    Ok(false) => {}
+                    Err(Error::Disconnected { .. }) if self.link.comes_back() => {
+                        client().sleep(PAUSE).await;
                     }
                     Err(error) => return Err(error),
                 }
             }
-            let took = declared.sent.elapsed();
-            *lock(&self.round_trip) = took;
-            if took < hold::lease(ttl) {
-                self.keep(queue, Duration::from_millis(ttl));
-                return Ok(());
+        };
+        let queue = &envelope.queue;
+        self.publisher
+            .in_time("delay a job of", queue, stored)
+            .await
+    }
+
+    /// Whether `envelope` is stored for sure.
+    async fn try_to_store(
+        &self,
+        envelope: &Envelope,
+        queue: &Declaration,
+        ttl: u64,
+    ) -> Result<bool> {
+        let declared = self.declare(queue).await?;
+        let lease = hold::lease(ttl);
+        if declared.sent.elapsed() < lease {
+            let Message { properties, body } = Message::of(envelope);
+            let published = self
+                .publisher
+                .publish_on(declared.lane, &queue.name, properties, body)
+                .await;
+            match published {
+                Ok(()) => {}
+                Err(Error::Unroutable { .. }) if declared.sent.elapsed() >= lease => {}
+                // Somebody's declare was refused. Whose, the next answer tells.
+                Err(Error::Precondition { .. } | Error::Disconnected { .. })
+                    if !declared.answered =>
+                {
+                    lock(&self.kept).remove(&queue.name);
+                    return Ok(false);
+                }
+                Err(error) if is_about_another(&error, &queue.name) => return Ok(false),
+                Err(error) => return Err(error),
             }
-            log::warn!(
-                "holding a job in `{}` took {took:?}, too long to be sure of it",
-                queue.name
-            );
         }
+        let took = declared.sent.elapsed();
+        *lock(&self.round_trip) = took;
+        if took >= lease {
+            let name = &queue.name;
+            log::warn!("holding a job in `{name}` took {took:?}, too long to be sure of it");
+        }
+        Ok(took < lease)
     }
 
     /// Renews the lease of `queue` until the job just stored in it is due, and once after.
@@ -183,23 +208,28 @@ impl Holds {
 
     async fn declare_now(&self, queue: &Declaration) -> Result<()> {
         loop {
-            let channel = self.channel(&queue.name).await?;
-            match declare_on(&channel, queue).await {
-                Ok(()) => return Ok(()),
+            let (channel, live) = self.channel(&queue.name).await?;
+            let declared = declare_on(&channel, queue);
+            match live.ask("declare", &queue.name, declared).await {
                 // Another queue's refusal closed the channel under this declare.
-                Err(error)
-                    if self.connection.status().connected() && !is_about(&error, &queue.name) => {}
-                Err(error) => return Err(broker("declare", &queue.name)(error)),
+                Err(error) if is_about_another(&error, &queue.name) => {}
+                Err(Error::Disconnected { .. }) if live.is_connected() => {}
+                answer => return answer,
             }
         }
     }
 
-    async fn channel(&self, queue: &str) -> Result<Channel> {
+    async fn channel(&self, queue: &str) -> Result<(Channel, Arc<Live>)> {
         let mut slot = self.channel.lock().await;
-        match &*slot {
-            Some(channel) if channel.status().connected() => Ok(channel.clone()),
-            _ => Ok(slot.insert(open(&self.connection, queue).await?).clone()),
+        if let Some((channel, live)) = &*slot
+            && channel.status().connected()
+            && live.is_connected()
+        {
+            return Ok((channel.clone(), live.clone()));
         }
+        let live = self.link.get("declare", queue).await?;
+        let channel = open(&live, queue).await?;
+        Ok(slot.insert((channel, live)).clone())
     }
 
     fn ask(&self, queue: &str) -> (u64, Arc<Slot>) {

@@ -2,6 +2,7 @@
 
 mod acks;
 mod address;
+mod addresses;
 pub mod codec;
 mod connection;
 mod consume;
@@ -9,90 +10,119 @@ mod declare;
 mod error;
 pub mod hold;
 mod holds;
+mod link;
 mod options;
 mod publish;
 #[cfg(feature = "queuey-core")]
 mod queuey_core;
+mod reconnect;
 mod settle;
+mod subscription;
 pub mod topology;
 
 use std::{
-    collections::HashMap,
     fmt,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_lock::OnceCell;
-use lapin::{BasicProperties, Connection};
 
 pub use address::Address;
+pub use addresses::Addresses;
 pub use consume::RabbitMqDeliveries;
 pub use options::{RabbitMqOptions, Tls};
+pub use reconnect::{Attempt, BackoffPolicy, Rebuilding, ReconnectPolicy};
 pub use settle::RabbitMqDelivery;
 
-use self::{holds::Holds, publish::Publisher};
-use crate::{
-    Backend, Envelope, Error, QueueConfig, Result, Runtime, limits::check_name, runtime::Returns,
+use self::{
+    declare::Declared,
+    holds::Holds,
+    link::{Closing, Link},
+    publish::{Message, Publisher},
 };
+use crate::{
+    Backend, Envelope, Error, QueueConfig, Result, Runtime, limits::check_name, runtime::client,
+};
+
+/// How long the end of open publishes is waited for at a close.
+const OPEN_PUBLISHES: Duration = Duration::from_secs(5);
 
 /// Jobs on RabbitMQ. Clones share its connections.
 ///
 /// One connection publishes and declares, a second one, opened with the first consumer, consumes
-/// and settles: an alarm of the broker that blocks publishing never holds up an ack.
+/// and settles: an alarm of the broker that blocks publishing never holds up an ack. Each comes
+/// back when it is lost, as [`RabbitMqOptions::reconnect`] says; publishes wait for it, and
+/// subscriptions go on.
 #[derive(Clone)]
 pub struct RabbitMqBackend(Arc<Inner>);
 
 struct Inner {
-    address: Address,
-    options: RabbitMqOptions,
-    publishing: Arc<Connection>,
-    consuming: OnceCell<Connection>,
+    addresses: Addresses,
+    options: Arc<RabbitMqOptions>,
+    publishing: Arc<Link>,
+    consuming: OnceCell<Arc<Link>>,
     publisher: Publisher,
     holds: Arc<Holds>,
-    /// What this backend has declared, and whether it is durable.
-    declared: Mutex<HashMap<String, bool>>,
-    closed: AtomicBool,
+    declared: Arc<Declared>,
+    closing: Closing,
 }
 
 impl RabbitMqBackend {
-    /// Connects with default options to an [`Address`], or to a URI that is one.
-    pub async fn connect<A>(address: A) -> Result<Self>
+    /// Connects with default options to an [`Address`], a URI that is one, or a list of them.
+    pub async fn connect<A>(addresses: A) -> Result<Self>
     where
-        A: TryInto<Address>,
+        A: TryInto<Addresses>,
         Error: From<A::Error>,
     {
-        Self::with_options(address, RabbitMqOptions::default()).await
+        Self::with_options(addresses, RabbitMqOptions::default()).await
     }
 
-    /// Connects to an [`Address`], or to a URI that is one.
+    /// Connects to an [`Address`], a URI that is one, or a list of them.
     ///
     /// # Errors
-    /// The first dial is tried once: [`Error::Address`], [`Error::TlsNotBuiltIn`],
-    /// [`Error::AccessRefused`], [`Error::TimedOut`], or what else went wrong.
-    pub async fn with_options<A>(address: A, options: RabbitMqOptions) -> Result<Self>
+    /// Unless [`wait_for_broker`](RabbitMqOptions::wait_for_broker) is on, each address is tried
+    /// once: [`Error::Address`], [`Error::TlsNotBuiltIn`], [`Error::AccessRefused`],
+    /// [`Error::TimedOut`], or what else went wrong with the last.
+    pub async fn with_options<A>(addresses: A, options: RabbitMqOptions) -> Result<Self>
     where
-        A: TryInto<Address>,
+        A: TryInto<Addresses>,
         Error: From<A::Error>,
     {
-        let address = address.try_into()?;
-        let returns = Arc::<Returns>::default();
-        let publishing = connection::dial(&address, &options, returns.clone()).await?;
-        let publishing = Arc::new(publishing);
-        log::info!("connected to {address}");
-        Ok(Self(Arc::new(Inner {
-            publisher: Publisher::new(publishing.clone(), returns.clone()),
-            holds: Arc::new(Holds::new(publishing.clone(), returns)),
+        let addresses = addresses.try_into()?;
+        let options = Arc::new(options);
+        let declared = Arc::new(Declared::new(addresses.clone(), options.clone()));
+        let closing = Closing::new();
+        let publishing = Link::new(
+            "publishing",
+            addresses.clone(),
+            options.clone(),
+            Some(declared.clone()),
+            closing.clone(),
+        );
+        let first = match options.wait_for_broker {
+            true => None,
+            false => Some(publishing.dial().await?),
+        };
+        publishing.start(first);
+        let backend = Self(Arc::new(Inner {
+            publisher: Publisher::new(publishing.clone(), &options),
+            holds: Arc::new(Holds::new(publishing.clone(), &options)),
             publishing,
             consuming: OnceCell::new(),
-            declared: Mutex::default(),
-            closed: AtomicBool::new(false),
-            address,
+            declared,
+            closing,
+            addresses,
             options,
-        })))
+        }));
+        let addresses = &backend.0.addresses;
+        backend
+            .0
+            .publishing
+            .get("connect to", &addresses.to_string())
+            .await?;
+        log::info!("connected to {addresses}");
+        Ok(backend)
     }
 
     /// How this backend was configured.
@@ -100,10 +130,16 @@ impl RabbitMqBackend {
         &self.0.options
     }
 
-    /// Whether every connection opened so far is alive.
+    /// Whether every connection opened so far is alive at the moment.
     pub fn is_connected(&self) -> bool {
-        let alive = |connection: &Connection| connection.status().connected();
+        let alive = |link: &Arc<Link>| link.current().is_some();
         alive(&self.0.publishing) && self.0.consuming.get().is_none_or(alive)
+    }
+
+    /// Whether the broker takes no publishes, for want of memory or disk. It tells those who try.
+    pub fn is_blocked(&self) -> bool {
+        let live = self.0.publishing.current();
+        live.is_some_and(|live| live.blocked().is_some())
     }
 
     /// The name of the dead-letter queue of `queue`.
@@ -117,7 +153,7 @@ impl RabbitMqBackend {
     }
 
     fn is_closed(&self) -> bool {
-        self.0.closed.load(Ordering::Acquire)
+        self.0.closing.has_begun()
     }
 
     fn open(&self) -> Result<&Inner> {
@@ -128,25 +164,46 @@ impl RabbitMqBackend {
     }
 
     fn frame_max(&self) -> u32 {
-        self.0.publishing.configuration().frame_max()
+        self.0.publishing.frame_max()
     }
 
     /// Whether `queue` is durable, if this backend has declared it.
     fn durability(&self, queue: &str) -> Option<bool> {
-        lock(&self.0.declared).get(queue).copied()
+        self.0.declared.durability(queue)
     }
 
-    async fn publish_dead(
-        &self,
-        queue: &str,
-        properties: BasicProperties,
-        body: Vec<u8>,
-    ) -> Result<()> {
+    /// The link that consumes.
+    async fn consuming(&self) -> Result<&Link> {
+        let Inner {
+            addresses,
+            options,
+            closing,
+            ..
+        } = self.open()?;
+        let started = self.0.consuming.get_or_try_init(|| async {
+            let (addresses, options) = (addresses.clone(), options.clone());
+            let link = Link::new("consuming", addresses, options, None, closing.clone());
+            let first = match self.0.options.reconnect {
+                Some(_) => None,
+                None => Some(link.dial().await?),
+            };
+            link.start(first);
+            Ok(link)
+        });
+        started.await.map(Arc::as_ref)
+    }
+
+    /// Declares `queue` as it was declared before, if it was.
+    async fn declare_again(&self, queue: &str) -> Result<()> {
+        match self.0.declared.config(queue) {
+            Some(queue) => self.declare(std::slice::from_ref(&queue)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn publish_dead(&self, queue: &str, letter: impl Fn() -> Message) -> Result<()> {
         let dead = self.dead_queue_name(queue);
-        self.open()?
-            .publisher
-            .publish(&dead, properties, body)
-            .await
+        self.open()?.publisher.publish(&dead, letter).await
     }
 
     /// Stores `envelope` where it waits for `delay` and then returns to its queue.
@@ -168,15 +225,22 @@ impl RabbitMqBackend {
     }
 }
 
+impl Drop for Inner {
+    /// Nobody is left to close it, so its connections are not kept alive.
+    fn drop(&mut self) {
+        self.closing.begin();
+    }
+}
+
 impl Backend for RabbitMqBackend {
     type Delivery = RabbitMqDelivery;
     type Deliveries = RabbitMqDeliveries;
 
     async fn declare(&self, queues: &[QueueConfig]) -> Result<()> {
         let Inner {
-            address,
             options,
             publishing,
+            publisher,
             declared,
             ..
         } = self.open()?;
@@ -184,16 +248,11 @@ impl Backend for RabbitMqBackend {
             topology::check_names(queue, &options.dead_suffix, &options.deferred_suffix)?;
         }
         for queue in queues {
-            let mut declarations = vec![topology::main_queue(queue)];
-            if options.declare_dead_letter_queues {
-                declarations.push(topology::dead_queue(queue, &options.dead_suffix));
-            }
-            if queue.durable {
-                declare::declare(publishing, &declarations).await?;
-            } else {
-                declare::declare_apart(address, options, &declarations).await?;
-            }
-            lock(declared).insert(queue.name.clone(), queue.durable);
+            let work = async {
+                let live = publishing.get("declare", &queue.name).await?;
+                declared.declare(&live, queue).await
+            };
+            publisher.in_time("declare", &queue.name, work).await?;
         }
         Ok(())
     }
@@ -205,11 +264,9 @@ impl Backend for RabbitMqBackend {
                     .await
             }
             None => {
-                let (properties, body) = (codec::properties(envelope), envelope.to_bytes());
-                self.open()?
-                    .publisher
-                    .publish(&envelope.queue, properties, body)
-                    .await
+                let publisher = &self.open()?.publisher;
+                let message = || Message::of(envelope);
+                publisher.publish(&envelope.queue, message).await
             }
         }
     }
@@ -220,25 +277,27 @@ impl Backend for RabbitMqBackend {
     }
 
     async fn consume(&self, queue: &QueueConfig) -> Result<RabbitMqDeliveries> {
-        let Inner {
-            address,
-            options,
-            consuming,
-            ..
-        } = self.open()?;
+        self.open()?;
         check_name(&queue.name)?;
-        let connection = consuming
-            .get_or_try_init(|| connection::dial(address, options, Arc::default()))
-            .await?;
-        RabbitMqDeliveries::start(connection, queue, self.clone()).await
+        RabbitMqDeliveries::start(self.clone(), queue.clone()).await
     }
 
+    /// Waits some seconds for open publishes, then for the broker's farewell, then ends.
     async fn close(&self) -> Result<()> {
-        self.0.closed.store(true, Ordering::Release);
-        if let Some(consuming) = self.0.consuming.get() {
-            connection::hang_up(consuming).await;
+        let Inner {
+            publishing,
+            consuming,
+            publisher,
+            closing,
+            ..
+        } = &*self.0;
+        let lives =
+            [Some(publishing), consuming.get()].map(|link| link.and_then(|it| it.current()));
+        closing.begin();
+        client().timeout(OPEN_PUBLISHES, publisher.drain()).await;
+        for live in lives.iter().flatten().rev() {
+            connection::hang_up(live).await;
         }
-        connection::hang_up(&self.0.publishing).await;
         Ok(())
     }
 
@@ -250,12 +309,12 @@ impl Backend for RabbitMqBackend {
 impl fmt::Debug for RabbitMqBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RabbitMqBackend")
-            .field("address", &self.0.address)
+            .field("addresses", &self.0.addresses)
             .field("connected", &self.is_connected())
             .finish()
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

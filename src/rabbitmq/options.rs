@@ -1,13 +1,16 @@
 //! [`RabbitMqOptions`]: what can be tuned, and [`Tls`].
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use lapin::{
     ConnectionProperties,
     tcp::{OwnedIdentity, OwnedTLSConfig},
 };
 
-use super::topology::{DEAD_SUFFIX, DEFERRED_SUFFIX};
+use super::{
+    BackoffPolicy, ReconnectPolicy,
+    topology::{DEAD_SUFFIX, DEFERRED_SUFFIX},
+};
 use crate::Runtime;
 
 /// How the backend connects and what it declares.
@@ -22,6 +25,17 @@ pub struct RabbitMqOptions {
     pub connection_name: Option<String>,
     /// How long dialling and the handshake may take together; 30 s by default.
     pub connect_timeout: Duration,
+    /// How a lost connection or subscription comes back; [`BackoffPolicy`] by default, `None` for
+    /// not at all.
+    pub reconnect: Option<Arc<dyn ReconnectPolicy>>,
+    /// Whether the first connection is tried under that policy too; `false` by default, which fails
+    /// with the first attempt.
+    pub wait_for_broker: bool,
+    /// How long a publish may take, with its confirm, any reconnecting before and any declare of a
+    /// hold queue; 30 s by default.
+    pub publish_timeout: Duration,
+    /// The largest body that is sent, in bytes; 16 MiB by default, as brokers have it since 4.0.
+    pub max_message_size: usize,
     /// Private CA and client certificate; the system's CAs and no certificate by default.
     pub tls: Tls,
     /// What follows a queue's name in its dead-letter queue's; `.dead` by default.
@@ -45,6 +59,10 @@ impl Default for RabbitMqOptions {
             connection_properties: ConnectionProperties::default(),
             connection_name: None,
             connect_timeout: Duration::from_secs(30),
+            reconnect: Some(Arc::new(BackoffPolicy::default())),
+            wait_for_broker: false,
+            publish_timeout: Duration::from_secs(30),
+            max_message_size: 16 * 1024 * 1024,
             tls: Tls::default(),
             dead_suffix: DEAD_SUFFIX.into(),
             declare_dead_letter_queues: true,
@@ -77,6 +95,35 @@ impl RabbitMqOptions {
     /// How long dialling and the handshake may take together.
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = limit;
+        self
+    }
+
+    /// How a lost connection or subscription comes back; `None` for not at all.
+    pub fn reconnect(mut self, policy: Option<Arc<dyn ReconnectPolicy>>) -> Self {
+        self.reconnect = policy;
+        self
+    }
+
+    /// How a lost connection or subscription comes back.
+    pub fn reconnect_with(self, policy: impl ReconnectPolicy) -> Self {
+        self.reconnect(Some(Arc::new(policy)))
+    }
+
+    /// Whether the first connection is tried under the reconnect policy too.
+    pub fn wait_for_broker(mut self, wait: bool) -> Self {
+        self.wait_for_broker = wait;
+        self
+    }
+
+    /// How long a publish may take, with its confirm and whatever comes before it.
+    pub fn publish_timeout(mut self, limit: Duration) -> Self {
+        self.publish_timeout = limit;
+        self
+    }
+
+    /// The largest body that is sent, in bytes.
+    pub fn max_message_size(mut self, bytes: usize) -> Self {
+        self.max_message_size = bytes;
         self
     }
 

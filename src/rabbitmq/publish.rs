@@ -5,63 +5,135 @@ use std::{
     pin::{Pin, pin},
     sync::{Arc, Mutex},
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use async_lock::Semaphore;
-use futures_lite::future;
+use futures_lite::future::{or, poll_once};
 use lapin::{
-    BasicProperties, Channel, Confirmation, Connection,
+    BasicProperties, Channel, Confirmation,
     options::{BasicPublishOptions, ConfirmSelectOptions},
     types::ShortString,
 };
 
-use super::{declare::declare_on, error::broker, lock, topology::Declaration};
+use super::{
+    RabbitMqOptions, codec,
+    declare::declare_on,
+    error::broker,
+    link::{Link, Live, lost},
+    lock,
+    topology::Declaration,
+};
 use crate::{
-    Error, Result,
+    Envelope, Error, Result,
     limits::check_name,
-    runtime::{Returns, client},
+    runtime::{Deadlines, client},
 };
 
 /// Publishes in flight; more wait their turn.
 const WINDOW: usize = 1024;
 
-/// Publishes on one confirm channel at a time.
+/// Before a publish that was cut off is repeated.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What is published.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) properties: BasicProperties,
+    pub(super) body: Vec<u8>,
+}
+
+impl Message {
+    pub(super) fn of(envelope: &Envelope) -> Self {
+        Self {
+            properties: codec::properties(envelope),
+            body: envelope.to_bytes(),
+        }
+    }
+}
+
+/// Publishes on one confirm channel at a time, and on another when that is lost.
 #[derive(Debug)]
 pub(super) struct Publisher {
-    connection: Arc<Connection>,
+    link: Arc<Link>,
     lane: async_lock::Mutex<Option<Arc<Lane>>>,
     window: Arc<Semaphore>,
-    returns: Arc<Returns>,
+    deadlines: Deadlines,
+    max_size: usize,
 }
 
 /// A confirm channel.
 #[derive(Debug)]
 pub(super) struct Lane {
     channel: Channel,
+    live: Arc<Live>,
     /// lapin numbers a publish and queues its frames in two steps; mixed, confirms are too.
     order: Mutex<()>,
 }
 
 impl Publisher {
-    pub(super) fn new(connection: Arc<Connection>, returns: Arc<Returns>) -> Self {
+    pub(super) fn new(link: Arc<Link>, options: &RabbitMqOptions) -> Self {
         Self {
-            connection,
+            link,
             lane: async_lock::Mutex::default(),
             window: Arc::new(Semaphore::new(WINDOW)),
-            returns,
+            deadlines: Deadlines::new(options.publish_timeout),
+            max_size: options.max_message_size,
         }
     }
 
     /// Publishes to `queue`; returns when the broker has the message, or says why it has not.
-    pub(super) async fn publish(
-        &self,
-        queue: &str,
-        properties: BasicProperties,
-        body: Vec<u8>,
-    ) -> Result<()> {
+    ///
+    /// What is cut off before its confirm is published again: it may be stored twice.
+    pub(super) async fn publish(&self, queue: &str, message: impl Fn() -> Message) -> Result<()> {
         check_name(queue)?;
-        let lane = self.lane(queue).await?;
-        self.publish_on(lane, queue, properties, body).await
+        self.in_time("publish to", queue, async {
+            loop {
+                let Message { properties, body } = message();
+                let size = body.len();
+                let tried = async {
+                    let lane = self.lane(queue).await?;
+                    self.publish_on(lane, queue, properties, body).await
+                };
+                match tried.await {
+                    // Somebody's body was too large for the broker, not this one.
+                    Err(Error::PayloadTooLarge { size: other, .. }) if other != size => {}
+                    Err(Error::Disconnected { .. }) if self.link.comes_back() => {}
+                    verdict => return verdict,
+                }
+                log::debug!("a publish to `{queue}` was cut off and is repeated");
+                client().sleep(PAUSE).await;
+            }
+        })
+        .await
+    }
+
+    /// The outcome of `work`, unless that takes longer than a publish may.
+    pub(super) async fn in_time<T>(
+        &self,
+        action: &'static str,
+        queue: &str,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let late = self.deadlines.start();
+        let late = async {
+            late.await;
+            let blocked = self.link.current().and_then(|live| live.blocked());
+            Err(match blocked {
+                Some(reason) => Error::Blocked {
+                    action,
+                    queue: queue.into(),
+                    limit: self.deadlines.limit(),
+                    reason,
+                },
+                None => Error::TimedOut {
+                    action,
+                    subject: queue.into(),
+                    limit: self.deadlines.limit(),
+                },
+            })
+        };
+        or(work, late).await
     }
 
     /// Publishes to `queue` on this very `lane`.
@@ -72,21 +144,29 @@ impl Publisher {
         properties: BasicProperties,
         body: Vec<u8>,
     ) -> Result<()> {
+        if body.len() > self.max_size {
+            return Err(Error::PayloadTooLarge {
+                queue: queue.into(),
+                size: body.len(),
+                limit: self.max_size,
+            });
+        }
         let place = self.window.acquire_arc().await;
-        let (queue, returns) = (ShortString::from(queue), self.returns.clone());
+        let queue = ShortString::from(queue);
         InFlight::new(async move {
             let id = properties.message_id().clone();
             let confirmation = lane.publish(queue.clone(), properties, &body).await;
             drop(place);
-            let returned = returns.take(&queue, &id);
+            let returned = lane.live.returns.take(&queue, &id);
             let queue = queue.as_str();
             match (confirmation, returned) {
                 (Err(error), _) => Err(broker("publish to", queue)(error)),
+                (Ok(None), _) => Err(lost("publish to", queue, "its channel was closed")),
                 (Ok(_), Some(reply)) => Err(Error::Unroutable {
                     queue: queue.to_owned(),
                     reply,
                 }),
-                (Ok(Confirmation::Ack(_)), None) => Ok(()),
+                (Ok(Some(Confirmation::Ack(_))), None) => Ok(()),
                 (Ok(_), None) => Err(Error::Nacked {
                     queue: queue.to_owned(),
                 }),
@@ -102,7 +182,7 @@ impl Publisher {
         let (channel, queue) = (lane.channel.clone(), queue.clone());
         let mut declare = Box::pin(async move { drop(declare_on(&channel, &queue).await) });
         // The first poll hands the frame to the client.
-        if future::poll_once(&mut declare).await.is_none() {
+        if poll_once(&mut declare).await.is_none() {
             client().run(declare);
         }
         Ok(lane)
@@ -110,35 +190,51 @@ impl Publisher {
 
     pub(super) async fn lane(&self, queue: &str) -> Result<Arc<Lane>> {
         let mut lane = self.lane.lock().await;
-        match &*lane {
-            Some(lane) if lane.channel.status().connected() => Ok(lane.clone()),
-            _ => {
-                let opened = Lane::open(&self.connection).await;
-                let opened = opened.map_err(broker("publish to", queue))?;
-                Ok(lane.insert(Arc::new(opened)).clone())
-            }
+        if let Some(lane) = &*lane
+            && lane.is_open()
+        {
+            return Ok(lane.clone());
+        }
+        let live = self.link.get("publish to", queue).await?;
+        let opened = live
+            .ask("publish to", queue, Lane::open(live.clone()))
+            .await;
+        Ok(lane.insert(Arc::new(opened?)).clone())
+    }
+
+    /// Waits until nothing is in flight any more.
+    pub(super) async fn drain(&self) {
+        let mut places = vec![];
+        for _ in 0..WINDOW {
+            places.push(self.window.acquire().await);
         }
     }
 }
 
 impl Lane {
-    async fn open(connection: &Connection) -> lapin::Result<Self> {
-        let channel = connection.create_channel().await?;
+    async fn open(live: Arc<Live>) -> lapin::Result<Self> {
+        let channel = live.connection.create_channel().await?;
         channel
             .confirm_select(ConfirmSelectOptions::default())
             .await?;
         Ok(Self {
             channel,
+            live,
             order: Mutex::default(),
         })
     }
 
+    fn is_open(&self) -> bool {
+        self.channel.status().connected() && self.live.is_connected()
+    }
+
+    /// The broker's answer; `None` when the channel was closed before lapin knew of the publish.
     async fn publish(
         &self,
         queue: ShortString,
         properties: BasicProperties,
         body: &[u8],
-    ) -> lapin::Result<Confirmation> {
+    ) -> lapin::Result<Option<Confirmation>> {
         let options = BasicPublishOptions {
             mandatory: true,
             ..BasicPublishOptions::default()
@@ -152,7 +248,13 @@ impl Lane {
             let _alone = lock(&self.order);
             publish.as_mut().poll(cx)
         });
-        confirm.await?.await
+        let mut confirm = confirm.await?;
+        match poll_once(&mut confirm).await {
+            Some(confirmation) => confirmation.map(Some),
+            // Closed between lapin's check and its note of this publish, it would never answer.
+            None if !self.channel.status().connected() => Ok(None),
+            None => confirm.await.map(Some),
+        }
     }
 }
 

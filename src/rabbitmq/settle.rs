@@ -11,7 +11,10 @@ use std::{
 
 use lapin::message::Delivery as Message;
 
-use super::{RabbitMqOptions, acks::Answer, codec, consume::Subscription, error::broker};
+use super::{
+    RabbitMqOptions, acks::Answer, codec, link::lost, publish::Message as Outgoing,
+    subscription::Subscription,
+};
 use crate::{Chain, Delivery, Envelope, Error, Settled, Unsettled, runtime::client};
 
 /// How long a job or body that could not be settled is kept from coming straight back.
@@ -44,21 +47,32 @@ impl RabbitMqDelivery {
     /// Sends the one answer to this delivery.
     async fn answer(mut self, action: &'static str, answer: Answer) -> Settled<Self> {
         self.settled = true;
-        let sent = self.subscription.answer(self.tag, answer).await;
-        sent.map_err(|error| Unsettled::lost(broker(action, &self.subscription.queue)(error)))
+        let sent = self.subscription.answer(action, self.tag, answer).await;
+        sent.map_err(Unsettled::lost)
     }
 
     fn options(&self) -> &RabbitMqOptions {
         self.subscription.backend.options()
     }
 
+    /// Nothing is stored for a delivery that is gone: the broker hands the job out again.
+    fn check_open(&self, action: &'static str) -> Result<(), Error> {
+        if self.subscription.is_open() {
+            return Ok(());
+        }
+        let queue = &self.subscription.queue;
+        Err(lost(action, queue, "the broker hands the job out again"))
+    }
+
     /// Holds `next` for `delay`, then acks.
     async fn follow(
         self,
+        action: &'static str,
         next: &Envelope,
         delay: Duration,
         granularity: Duration,
     ) -> Settled<Self> {
+        self.check_open(action).map_err(Unsettled::lost)?;
         let backend = &self.subscription.backend;
         let stored = backend.hold(next, delay, granularity).await;
         self.ack_after(stored).await
@@ -88,15 +102,19 @@ impl Delivery for RabbitMqDelivery {
 
     async fn retry(self, next: &Envelope, delay: Duration) -> Settled<Self> {
         let granularity = self.options().retry_granularity;
-        self.follow(next, delay, granularity).await
+        self.follow("retry a job of", next, delay, granularity)
+            .await
     }
 
     async fn defer(self, next: &Envelope, delay: Duration) -> Settled<Self> {
         let granularity = self.options().deferred_granularity;
-        self.follow(next, delay, granularity).await
+        self.follow("defer a job of", next, delay, granularity)
+            .await
     }
 
     async fn dead_letter(self, reason: &str) -> Settled<Self> {
+        self.check_open("dead-letter a job of")
+            .map_err(Unsettled::lost)?;
         let Subscription { backend, queue, .. } = &*self.subscription;
         if !self.options().declare_dead_letter_queues {
             let id = self.envelope.job_id;
@@ -108,10 +126,11 @@ impl Delivery for RabbitMqDelivery {
             Some(_) => &self.envelope.queue,
             None => queue,
         };
-        let properties = codec::dead_properties(&self.envelope, reason, backend.frame_max());
-        let stored = backend
-            .publish_dead(queue, properties, self.envelope.to_bytes())
-            .await;
+        let letter = || Outgoing {
+            properties: codec::dead_properties(&self.envelope, reason, backend.frame_max()),
+            body: self.envelope.to_bytes(),
+        };
+        let stored = backend.publish_dead(queue, letter).await;
         self.ack_after(stored).await
     }
 
@@ -123,7 +142,8 @@ impl Delivery for RabbitMqDelivery {
 impl Drop for RabbitMqDelivery {
     fn drop(&mut self) {
         if !self.settled {
-            let given_back = pin!(self.subscription.answer(self.tag, Answer::GiveBack));
+            let action = "give back a job of";
+            let given_back = pin!(self.subscription.answer(action, self.tag, Answer::GiveBack));
             // The first poll hands the frame to the client; there is nothing to wait for.
             let _ = given_back.poll(&mut Context::from_waker(Waker::noop()));
         }
@@ -140,9 +160,15 @@ pub(super) async fn set_aside(
     let (tag, bytes) = (message.delivery_tag, message.data.len());
     log::warn!("a body of {bytes} bytes on `{queue}` is not an envelope, set aside: {error}");
     let answer = if backend.options().declare_dead_letter_queues {
-        let properties =
-            codec::malformed_properties(&message.properties, queue, backend.frame_max());
-        match backend.publish_dead(queue, properties, message.data).await {
+        let letter = || Outgoing {
+            properties: codec::malformed_properties(
+                &message.properties,
+                queue,
+                backend.frame_max(),
+            ),
+            body: message.data.clone(),
+        };
+        match backend.publish_dead(queue, letter).await {
             Ok(()) => Answer::Ack,
             Err(error) => {
                 log::error!("a malformed body stays on `{queue}`: {}", Chain(&error));
@@ -153,8 +179,9 @@ pub(super) async fn set_aside(
     } else {
         Answer::Reject
     };
-    if let Err(error) = subscription.answer(tag, answer).await {
-        log::error!("a malformed body on `{queue}` is not settled and will come back: {error}");
+    if let Err(error) = subscription.answer("settle a body of", tag, answer).await {
+        let error = Chain(&error);
+        log::warn!("a malformed body on `{queue}` is not settled and will come back: {error}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! [`Runtime`]: the executor as a value.
 
 mod client;
+mod deadlines;
 mod returns;
 mod wire;
 
@@ -11,6 +12,7 @@ use futures_lite::future;
 use crate::{Error, Result};
 
 pub(crate) use client::client;
+pub(crate) use deadlines::Deadlines;
 pub(crate) use returns::Returns;
 pub(crate) use wire::{Login, Socket, Wire};
 

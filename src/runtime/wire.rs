@@ -5,6 +5,7 @@
 //! given has no password in it, but as many stars.
 
 use std::{
+    convert::Infallible,
     future::Future,
     io::{self, IoSlice, IoSliceMut, Read, Write},
     mem,
@@ -15,6 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use async_channel::Sender;
 use async_io::Async;
 use async_rs::{AsyncIO, traits::Reactor};
 use futures_core::Stream;
@@ -72,16 +74,24 @@ impl Login {
 pub(crate) struct Wire<S = Socket> {
     stream: S,
     scanner: Scanner,
+    /// Dropped with the stream, which tells that lapin has let go of it.
+    _held: Option<Sender<Infallible>>,
     login: Option<Login>,
     /// What is sent in place of the next bytes given.
     instead: Vec<u8>,
 }
 
 impl<S> Wire<S> {
-    pub(crate) fn new(stream: S, login: Option<Login>, returns: Arc<Returns>) -> Self {
+    pub(crate) fn new(
+        stream: S,
+        login: Option<Login>,
+        returns: Arc<Returns>,
+        held: Option<Sender<Infallible>>,
+    ) -> Self {
         Self {
             stream,
             scanner: Scanner::new(returns),
+            _held: held,
             login,
             instead: Vec::new(),
         }
@@ -216,7 +226,7 @@ impl Reactor for Wires {
         async move {
             {
                 let stream = AsyncTcpStream::Plain(connecting.await?);
-                Ok(Wire::new(stream, None, Arc::default()))
+                Ok(Wire::new(stream, None, Arc::default(), None))
             }
         }
     }

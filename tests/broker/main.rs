@@ -111,7 +111,8 @@ fn main() -> ExitCode {
             what_one_subscription_gives_back_another_of_the_queue_gets
             parts_may_be_dropped_in_any_order
             a_stream_and_a_delivery_outlive_the_backend_value
-            a_deleted_queue_ends_its_stream_with_an_error
+            a_deleted_queue_ends_its_stream_when_nothing_is_to_come_back
+            a_deleted_queue_is_made_again_and_its_stream_goes_on
         ;
         topology:
             queues_have_the_documented_arguments_and_no_others

@@ -76,7 +76,9 @@ async fn assert_lost(
 
 pub async fn a_connection_closed_by_the_operator_is_lost_to_all(broker: Broker) {
     let name = broker.name();
-    let options = RabbitMqOptions::new().connection_name(&*name);
+    let options = RabbitMqOptions::new()
+        .reconnect(None)
+        .connection_name(&*name);
     let backend = broker.backend_with(options).await;
     let in_hand = in_hand(&broker, &backend).await;
 
@@ -87,7 +89,9 @@ pub async fn a_connection_closed_by_the_operator_is_lost_to_all(broker: Broker) 
 
 pub async fn a_broken_link_is_a_connection_lost_to_all(broker: Broker) {
     let relay = Relay::to(&broker.url);
-    let options = RabbitMqOptions::new().runtime(broker.runtime.clone());
+    let options = RabbitMqOptions::new()
+        .reconnect(None)
+        .runtime(broker.runtime.clone());
     let backend = RabbitMqBackend::with_options(&relay.url, options)
         .await
         .unwrap();
@@ -100,7 +104,9 @@ pub async fn a_broken_link_is_a_connection_lost_to_all(broker: Broker) {
 
 pub async fn settling_after_the_loss_never_succeeds(broker: Broker) {
     let relay = Relay::to(&broker.url);
-    let options = crate::options(MS).runtime(broker.runtime.clone());
+    let options = crate::options(MS)
+        .reconnect(None)
+        .runtime(broker.runtime.clone());
     let backend = RabbitMqBackend::with_options(&relay.url, options)
         .await
         .unwrap();

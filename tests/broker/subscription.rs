@@ -97,7 +97,7 @@ pub async fn what_one_subscription_gives_back_another_of_the_queue_gets(broker: 
 
 enum Part {
     Backend(#[allow(dead_code, reason = "held")] RabbitMqBackend),
-    Stream(#[allow(dead_code, reason = "held")] RabbitMqDeliveries),
+    Stream(#[allow(dead_code, reason = "held")] Box<RabbitMqDeliveries>),
     Delivery(#[allow(dead_code, reason = "held")] Box<RabbitMqDelivery>),
 }
 
@@ -121,7 +121,7 @@ pub async fn parts_may_be_dropped_in_any_order(broker: Broker) {
         until_ready(&broker, &queue, 0).await;
         let mut parts = [
             Some(Part::Backend(backend)),
-            Some(Part::Stream(deliveries)),
+            Some(Part::Stream(Box::new(deliveries))),
             Some(Part::Delivery(Box::new(delivery))),
         ];
 
@@ -148,12 +148,12 @@ pub async fn a_stream_and_a_delivery_outlive_the_backend_value(broker: Broker) {
     assert_eq!(numbers, [0, 1]);
 }
 
-pub async fn a_deleted_queue_ends_its_stream_with_an_error(broker: Broker) {
-    let (backend, queue) = declared(&broker, 10).await;
-    let other = broker.queue();
-    backend.declare(std::slice::from_ref(&other)).await.unwrap();
+pub async fn a_deleted_queue_ends_its_stream_when_nothing_is_to_come_back(broker: Broker) {
+    let options = RabbitMqOptions::new().reconnect(None);
+    let backend = broker.backend_with(options).await;
+    let queue = broker.queue();
+    backend.declare(std::slice::from_ref(&queue)).await.unwrap();
     let mut deliveries = backend.consume(&queue).await.unwrap();
-    let mut others = backend.consume(&other).await.unwrap();
 
     broker.delete(&queue.name).await;
 
@@ -163,6 +163,32 @@ pub async fn a_deleted_queue_ends_its_stream_with_an_error(broker: Broker) {
         "{end:?}"
     );
     assert!(within("the end", deliveries.next()).await.is_none());
+}
+
+pub async fn a_deleted_queue_is_made_again_and_its_stream_goes_on(broker: Broker) {
+    let (backend, queue) = declared(&broker, 10).await;
+    let other = broker.queue();
+    backend.declare(std::slice::from_ref(&other)).await.unwrap();
+    let mut deliveries = backend.consume(&queue).await.unwrap();
+    let mut others = backend.consume(&other).await.unwrap();
+    let first = async {
+        let delivery = next(&mut deliveries).await;
+        let found = number(&delivery);
+        delivery.ack().await.unwrap();
+        found
+    };
+
+    broker.delete(&queue.name).await;
+    let job = envelope(&queue, 7);
+    let (found, ()) = futures_lite::future::zip(
+        first,
+        until("the queue is there again", async || {
+            backend.publish(&job, None).await.is_ok()
+        }),
+    )
+    .await;
+
+    assert_eq!(found, 7);
     publish(&backend, &other, 1).await;
     assert_eq!(ack_numbers(&mut others, 1).await, [0]);
 }

@@ -46,7 +46,7 @@ fn uri(mechanism: SASLMechanism) -> AMQPUri {
 /// What arrives of `writes`, so many bytes at a time.
 fn sent(width: usize, writes: &[&[u8]]) -> Vec<u8> {
     let login = Login::hide(&mut uri(SASLMechanism::Plain));
-    let mut wire = Wire::new(Narrow(Vec::new(), width), login, Arc::default());
+    let mut wire = Wire::new(Narrow(Vec::new(), width), login, Arc::default(), None);
     for bytes in writes {
         future::block_on(wire.write_all(bytes)).unwrap();
     }

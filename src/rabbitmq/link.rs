@@ -1,0 +1,323 @@
+//! [`Link`]: a connection that is dialled again when it is lost.
+
+use std::{
+    convert::Infallible,
+    future::{self, Future},
+    pin::pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use async_channel::{Receiver, Sender};
+use event_listener::Event;
+use futures_lite::{StreamExt, future::or};
+use lapin::Connection;
+
+use super::{
+    Addresses, Attempt, RabbitMqOptions, Rebuilding, connection, declare::Declared, error::broker,
+    lock,
+};
+use crate::{
+    Chain, Error, Result,
+    runtime::{Returns, client},
+};
+
+/// How long the broker may take for what is answered at once.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// A connection that ends sooner counts as a failed attempt.
+const SHORT_LIVED: Duration = Duration::from_millis(100);
+
+/// That the backend is closed. Nothing is ever sent: that the channel is closed is the signal.
+#[derive(Debug, Clone)]
+pub(super) struct Closing {
+    channel: Sender<Infallible>,
+    _open: Receiver<Infallible>,
+}
+
+impl Closing {
+    pub(super) fn new() -> Self {
+        let (channel, _open) = async_channel::bounded(1);
+        Self { channel, _open }
+    }
+
+    pub(super) fn begin(&self) {
+        self.channel.close();
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.channel.is_closed()
+    }
+
+    pub(super) async fn begun(&self) {
+        self.channel.closed().await;
+    }
+}
+
+/// One connection of a backend, whichever is alive.
+#[derive(Debug)]
+pub(super) struct Link {
+    role: &'static str,
+    addresses: Addresses,
+    options: Arc<RabbitMqOptions>,
+    /// What a new connection declares before anything else.
+    declared: Option<Arc<Declared>>,
+    closing: Closing,
+    state: Mutex<State>,
+    changed: Event,
+    frame_max: AtomicU32,
+}
+
+#[derive(Debug)]
+enum State {
+    Down,
+    Up(Arc<Live>),
+    /// For good, and why.
+    GaveUp(String),
+}
+
+/// A connection, while it lasts.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) connection: Connection,
+    pub(super) returns: Arc<Returns>,
+    /// Closed when lapin lets go of the socket.
+    socket: Receiver<Infallible>,
+    blocked: Mutex<Option<String>>,
+}
+
+impl Link {
+    pub(super) fn new(
+        role: &'static str,
+        addresses: Addresses,
+        options: Arc<RabbitMqOptions>,
+        declared: Option<Arc<Declared>>,
+        closing: Closing,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            role,
+            addresses,
+            options,
+            declared,
+            closing,
+            state: Mutex::new(State::Down),
+            changed: Event::new(),
+            frame_max: AtomicU32::new(connection::FRAME_MAX),
+        })
+    }
+
+    /// Dials once.
+    pub(super) async fn dial(&self) -> Result<Arc<Live>> {
+        connection::dial_any(&self.addresses, &self.options)
+            .await
+            .map(Arc::new)
+    }
+
+    /// Keeps a connection from now on: this one, and another under the policy when it is lost or
+    /// there is none yet.
+    pub(super) fn start(self: &Arc<Self>, first: Option<Arc<Live>>) {
+        if let Some(live) = &first {
+            self.set_up(live.clone());
+        }
+        client().run(self.clone().keep(first));
+    }
+
+    /// The live connection; waits while there is none.
+    pub(super) async fn get(&self, action: &'static str, subject: &str) -> Result<Arc<Live>> {
+        loop {
+            let changed = self.changed.listen();
+            match &*lock(&self.state) {
+                _ if self.closing.has_begun() => return Err(Error::Closed),
+                State::Up(live) if live.is_connected() => return Ok(live.clone()),
+                State::GaveUp(why) => return Err(lost(action, subject, why)),
+                _ => {}
+            }
+            or(changed, self.closing.begun()).await;
+        }
+    }
+
+    /// The live connection, if there is one at the moment.
+    pub(super) fn current(&self) -> Option<Arc<Live>> {
+        match &*lock(&self.state) {
+            State::Up(live) if live.is_connected() => Some(live.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether a lost connection is replaced.
+    pub(super) fn comes_back(&self) -> bool {
+        !self.closing.has_begun() && !matches!(&*lock(&self.state), State::GaveUp(_))
+    }
+
+    pub(super) fn frame_max(&self) -> u32 {
+        self.frame_max.load(Ordering::Relaxed)
+    }
+
+    async fn keep(self: Arc<Self>, first: Option<Arc<Live>>) {
+        let mut next = first;
+        let mut failures = 0;
+        loop {
+            let live = match next.take() {
+                Some(live) => live,
+                None => match self.come_back(failures).await {
+                    Some(live) => live,
+                    None => return,
+                },
+            };
+            let since = Instant::now();
+            self.set_up(live.clone());
+            or(self.closing.begun(), live.watch(self.role)).await;
+            if self.closing.has_begun() {
+                return;
+            }
+            log::warn!("the {} connection to {} is lost", self.role, self.addresses);
+            failures = u32::from(since.elapsed() < SHORT_LIVED);
+            self.set(State::Down);
+        }
+    }
+
+    /// Dials under the policy, until it gives up or the backend is closed.
+    async fn come_back(&self, mut failures: u32) -> Option<Arc<Live>> {
+        let (role, addresses) = (self.role, &self.addresses);
+        let mut error = None;
+        loop {
+            let attempt = Attempt {
+                failures,
+                error: error.as_ref(),
+                rebuilding: Rebuilding::Connection,
+            };
+            let policy = self.options.reconnect.as_ref();
+            let Some(delay) = policy.and_then(|policy| policy.next_delay(&attempt)) else {
+                let why = match &error {
+                    Some(error) => format!("gave up after {failures} attempts: {}", Chain(error)),
+                    None => "the connection is lost and is not to come back".into(),
+                };
+                log::error!("the {role} connection to {addresses}: {why}");
+                self.set(State::GaveUp(why));
+                return None;
+            };
+            let dialled = async {
+                client().sleep(delay).await;
+                let live = self.dial().await?;
+                if let Some(declared) = &self.declared {
+                    declared.again(&live).await;
+                }
+                Ok(live)
+            };
+            let closed = async {
+                self.closing.begun().await;
+                Err(Error::Closed)
+            };
+            match or(closed, dialled).await {
+                Ok(live) => {
+                    log::info!("the {role} connection to {addresses} is there");
+                    return Some(live);
+                }
+                Err(Error::Closed) => return None,
+                Err(failed) => {
+                    log::warn!("cannot make the {role} connection: {}", Chain(&failed));
+                    failures = failures.saturating_add(1);
+                    error = Some(failed);
+                }
+            }
+        }
+    }
+
+    fn set_up(&self, live: Arc<Live>) {
+        let negotiated = live.connection.configuration().frame_max();
+        self.frame_max.store(negotiated, Ordering::Relaxed);
+        self.set(State::Up(live));
+    }
+
+    fn set(&self, state: State) {
+        *lock(&self.state) = state;
+        self.changed.notify(usize::MAX);
+    }
+}
+
+impl Live {
+    pub(super) fn new(
+        connection: Connection,
+        returns: Arc<Returns>,
+        socket: Receiver<Infallible>,
+    ) -> Self {
+        Self {
+            connection,
+            returns,
+            socket,
+            blocked: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.connection.status().connected() && !self.socket.is_closed()
+    }
+
+    /// Why the broker takes no publishes at the moment, if it does not.
+    pub(super) fn blocked(&self) -> Option<String> {
+        let is_blocked = self.connection.status().blocked();
+        let reason = || lock(&self.blocked).clone().unwrap_or_default();
+        is_blocked.then(reason)
+    }
+
+    /// The answer to what lapin asks the broker. lapin itself may never answer when the connection
+    /// ends in that moment.
+    pub(super) async fn ask<T>(
+        &self,
+        action: &'static str,
+        subject: &str,
+        question: impl Future<Output = lapin::Result<T>>,
+    ) -> Result<T> {
+        let answered = async { question.await.map_err(broker(action, subject)) };
+        let ended = async {
+            self.ended().await;
+            Err(lost(action, subject, "it ended before the answer"))
+        };
+        let answer = client().timeout(ANSWER, or(answered, ended)).await;
+        answer.unwrap_or_else(|| {
+            Err(Error::TimedOut {
+                action,
+                subject: subject.into(),
+                limit: ANSWER,
+            })
+        })
+    }
+
+    /// Resolves when lapin has let go of the socket.
+    pub(super) async fn ended(&self) {
+        let _closed = self.socket.recv().await;
+    }
+
+    /// Reports alarms of the broker until the connection ends.
+    async fn watch(&self, role: &str) {
+        let mut events = pin!(self.connection.events_listener());
+        let alarms = async {
+            while let Some(event) = events.next().await {
+                match event {
+                    lapin::Event::ConnectionBlocked(reason) => {
+                        log::warn!("the broker blocks the {role} connection: {reason}");
+                        *lock(&self.blocked) = Some(reason);
+                    }
+                    lapin::Event::ConnectionUnblocked => {
+                        log::info!("the broker takes publishes again");
+                        *lock(&self.blocked) = None;
+                    }
+                    _ => {}
+                }
+            }
+            future::pending().await
+        };
+        or(self.ended(), alarms).await;
+    }
+}
+
+pub(super) fn lost(action: &'static str, subject: &str, why: &str) -> Error {
+    Error::Disconnected {
+        action,
+        subject: subject.into(),
+        source: why.into(),
+    }
+}

@@ -1,0 +1,157 @@
+//! [`Subscribed`]: one consumer on a channel of its own, and what its deliveries are settled on.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_core::Stream;
+use futures_lite::{StreamExt, future::or};
+use lapin::{
+    Channel, Consumer,
+    message::Delivery as Message,
+    options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions},
+    types::FieldTable,
+};
+use uuid::Uuid;
+
+use super::{
+    RabbitMqBackend,
+    acks::{Acks, Answer},
+    codec,
+    error::broker,
+    link::{Live, lost},
+};
+use crate::{Error, QueueConfig, Result, runtime::client};
+
+/// A consumer; dropped, it gives back what it has not handed out.
+pub(super) struct Subscribed {
+    consumer: Option<Consumer>,
+    pub(super) subscription: Arc<Subscription>,
+}
+
+/// What deliveries are settled on; the channel closes with the last of them.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    channel: Channel,
+    live: Arc<Live>,
+    acks: Acks,
+    pub(super) queue: String,
+    pub(super) backend: RabbitMqBackend,
+}
+
+impl Subscription {
+    /// A delivery leaves the stream.
+    pub(super) fn hand_out(&self, tag: u64) {
+        self.acks.hand_out(tag);
+    }
+
+    /// Whether answers can still reach the broker. When they cannot, it hands the jobs out again.
+    pub(super) fn is_open(&self) -> bool {
+        self.channel.status().connected() && self.live.is_connected()
+    }
+
+    /// Answers the delivery `tag`; returns when the answer is written.
+    pub(super) async fn answer(
+        &self,
+        action: &'static str,
+        tag: u64,
+        answer: Answer,
+    ) -> Result<()> {
+        let written = async {
+            let written = self.acks.answer(tag, answer, &self.channel).await;
+            written.map_err(broker(action, &self.queue))
+        };
+        // lapin may forget what is asked in the moment the connection ends.
+        let ended = async {
+            self.live.ended().await;
+            Err(lost(action, &self.queue, "it ended before"))
+        };
+        or(written, ended).await
+    }
+}
+
+impl Subscribed {
+    pub(super) async fn new(backend: &RabbitMqBackend, queue: &QueueConfig) -> Result<Self> {
+        let name = &queue.name;
+        let live = backend.consuming().await?.get("consume", name).await?;
+        let started = async {
+            let channel = live.connection.create_channel().await?;
+            channel
+                .basic_qos(queue.prefetch, BasicQosOptions::default())
+                .await?;
+            let consumer = channel
+                .basic_consume(
+                    name.as_str().into(),
+                    tag(name).as_str().into(),
+                    BasicConsumeOptions::default(),
+                    FieldTable::default(),
+                )
+                .await?;
+            Ok((channel, consumer))
+        };
+        let (channel, consumer) = live.ask("consume", name, started).await?;
+        Ok(Self {
+            consumer: Some(consumer),
+            subscription: Arc::new(Subscription {
+                channel,
+                live,
+                acks: Acks::default(),
+                queue: name.clone(),
+                backend: backend.clone(),
+            }),
+        })
+    }
+
+    /// The next message, or why there will be no more.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message>> {
+        let queue = &self.subscription.queue;
+        let ended = match &mut self.consumer {
+            None => Error::ConsumerStopped(queue.clone()),
+            Some(consumer) => match std::task::ready!(Pin::new(consumer).poll_next(cx)) {
+                Some(Ok(message)) => return Poll::Ready(Ok(message)),
+                Some(Err(error)) => broker("consume", queue)(error),
+                None => Error::ConsumerStopped(queue.clone()),
+            },
+        };
+        self.consumer = None;
+        Poll::Ready(Err(ended))
+    }
+}
+
+/// Says in the broker's consumer list whose this is.
+fn tag(queue: &str) -> String {
+    format!(
+        "queuey.{}.{}",
+        codec::cut(queue, 160),
+        Uuid::new_v4().simple()
+    )
+}
+
+impl Drop for Subscribed {
+    fn drop(&mut self) {
+        if let Some(consumer) = self.consumer.take() {
+            client().run(give_back(consumer, self.subscription.clone()));
+        }
+    }
+}
+
+/// Cancels, then returns what the broker had already sent: a cancel alone leaves it unsettled.
+async fn give_back(mut consumer: Consumer, subscription: Arc<Subscription>) {
+    let cancelled = subscription
+        .channel
+        .basic_cancel(consumer.tag(), BasicCancelOptions::default());
+    let queue = &subscription.queue;
+    let cancelled = subscription.live.ask("stop consuming", queue, cancelled);
+    if cancelled.await.is_err() {
+        return;
+    }
+    while let Some(Ok(message)) = consumer.next().await {
+        let tag = message.delivery_tag;
+        let given_back = subscription.answer("give back a job of", tag, Answer::GiveBack);
+        if given_back.await.is_err() {
+            return;
+        }
+    }
+}
