@@ -120,10 +120,10 @@ impl Holds {
         let declared = self.declare(queue).await?;
         let lease = hold::lease(ttl);
         if declared.sent.elapsed() < lease {
-            let Message { properties, body } = Message::of(envelope);
-            let published = self
-                .publisher
-                .publish_on(declared.lane, &queue.name, properties, body)
+            let publisher = &self.publisher;
+            let (place, message) = (publisher.place().await, Message::of(envelope));
+            let published = publisher
+                .send(declared.lane, place, &queue.name, message)
                 .await;
             match published {
                 Ok(()) => {}

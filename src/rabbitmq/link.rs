@@ -253,7 +253,12 @@ impl Live {
     }
 
     pub(super) fn is_connected(&self) -> bool {
-        self.connection.status().connected() && !self.socket.is_closed()
+        self.connection.status().connected() && self.has_socket()
+    }
+
+    /// Whether lapin still holds on to the socket.
+    pub(super) fn has_socket(&self) -> bool {
+        !self.socket.is_closed()
     }
 
     /// Why the broker takes no publishes at the moment, if it does not.

@@ -219,9 +219,8 @@ impl RabbitMqBackend {
             .durability(queue)
             .ok_or_else(|| Error::UnknownQueue(queue.clone()))?;
         let ttl = hold::ttl_ms(queue, delay, granularity)?;
-        holds
-            .store(envelope, &options.deferred_suffix, durable, ttl)
-            .await
+        // Boxed: a publish without a delay would carry it.
+        Box::pin(holds.store(envelope, &options.deferred_suffix, durable, ttl)).await
     }
 }
 
@@ -252,7 +251,9 @@ impl Backend for RabbitMqBackend {
                 let live = publishing.get("declare", &queue.name).await?;
                 declared.declare(&live, queue).await
             };
-            publisher.in_time("declare", &queue.name, work).await?;
+            publisher
+                .in_time("declare", &queue.name, Box::pin(work))
+                .await?;
         }
         Ok(())
     }

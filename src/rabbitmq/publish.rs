@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use async_lock::Semaphore;
+use async_lock::{Semaphore, SemaphoreGuardArc};
 use futures_lite::future::{or, poll_once};
 use lapin::{
     BasicProperties, Channel, Confirmation,
@@ -89,15 +89,7 @@ impl Publisher {
         check_name(queue)?;
         self.in_time("publish to", queue, async {
             loop {
-                let Message { properties, body } = message();
-                let size = body.len();
-                let tried = async {
-                    let lane = self.lane(queue).await?;
-                    self.publish_on(lane, queue, properties, body).await
-                };
-                match tried.await {
-                    // Somebody's body was too large for the broker, not this one.
-                    Err(Error::PayloadTooLarge { size: other, .. }) if other != size => {}
+                match self.try_to_publish(queue, &message).await {
                     Err(Error::Disconnected { .. }) if self.link.comes_back() => {}
                     verdict => return verdict,
                 }
@@ -108,59 +100,76 @@ impl Publisher {
         .await
     }
 
+    async fn try_to_publish(&self, queue: &str, message: &impl Fn() -> Message) -> Result<()> {
+        let lane = self.lane(queue).await?;
+        let place = self.place().await;
+        self.send(lane, place, queue, message()).await
+    }
+
     /// The outcome of `work`, unless that takes longer than a publish may.
-    pub(super) async fn in_time<T>(
+    // Not an `async fn`, whose future would hold `work` twice.
+    pub(super) fn in_time<T>(
         &self,
         action: &'static str,
         queue: &str,
         work: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
+    ) -> impl Future<Output = Result<T>> {
         let late = self.deadlines.start();
-        let late = async {
+        or(work, async move {
             late.await;
-            let blocked = self.link.current().and_then(|live| live.blocked());
-            Err(match blocked {
+            let limit = self.deadlines.limit();
+            Err(match self.link.current().and_then(|live| live.blocked()) {
                 Some(reason) => Error::Blocked {
                     action,
                     queue: queue.into(),
-                    limit: self.deadlines.limit(),
+                    limit,
                     reason,
                 },
                 None => Error::TimedOut {
                     action,
                     subject: queue.into(),
-                    limit: self.deadlines.limit(),
+                    limit,
                 },
             })
-        };
-        or(work, late).await
+        })
     }
 
-    /// Publishes to `queue` on this very `lane`.
-    pub(super) async fn publish_on(
+    /// A place in the window.
+    pub(super) async fn place(&self) -> SemaphoreGuardArc {
+        self.window.acquire_arc().await
+    }
+
+    /// Publishes `message` to `queue` on this very `lane`.
+    pub(super) fn send(
         &self,
         lane: Arc<Lane>,
+        place: SemaphoreGuardArc,
         queue: &str,
-        properties: BasicProperties,
-        body: Vec<u8>,
-    ) -> Result<()> {
-        if body.len() > self.max_size {
-            return Err(Error::PayloadTooLarge {
-                queue: queue.into(),
-                size: body.len(),
-                limit: self.max_size,
-            });
-        }
-        let place = self.window.acquire_arc().await;
-        let queue = ShortString::from(queue);
+        message: Message,
+    ) -> InFlight<impl Future<Output = Result<()>> + Send + use<>> {
+        let (queue, max_size) = (ShortString::from(queue), self.max_size);
         InFlight::new(async move {
-            let id = properties.message_id().clone();
+            let _place = place;
+            let Message { properties, body } = message;
+            if body.len() > max_size {
+                return Err(Error::PayloadTooLarge {
+                    queue: queue.to_string(),
+                    size: body.len(),
+                    limit: max_size,
+                });
+            }
+            let (id, size) = (properties.message_id().clone(), body.len());
             let confirmation = lane.publish(queue.clone(), properties, &body).await;
-            drop(place);
             let returned = lane.live.returns.take(&queue, &id);
             let queue = queue.as_str();
             match (confirmation, returned) {
-                (Err(error), _) => Err(broker("publish to", queue)(error)),
+                (Err(error), _) => Err(match broker("publish to", queue)(error) {
+                    // Somebody else's body was too large for the broker, and closed the channel.
+                    Error::PayloadTooLarge { size: other, .. } if other != size => {
+                        lost("publish to", queue, "its channel was closed")
+                    }
+                    error => error,
+                }),
                 (Ok(None), _) => Err(lost("publish to", queue, "its channel was closed")),
                 (Ok(_), Some(reply)) => Err(Error::Unroutable {
                     queue: queue.to_owned(),
@@ -172,7 +181,6 @@ impl Publisher {
                 }),
             }
         })
-        .await
     }
 
     /// Declares `queue` and does not wait for the answer: what is published on the lane it answers
@@ -225,7 +233,7 @@ impl Lane {
     }
 
     fn is_open(&self) -> bool {
-        self.channel.status().connected() && self.live.is_connected()
+        self.channel.status().connected() && self.live.has_socket()
     }
 
     /// The broker's answer; `None` when the channel was closed before lapin knew of the publish.
@@ -260,7 +268,7 @@ impl Lane {
 
 /// A publish that goes on when its caller has dropped it: its place in the window and what lapin
 /// keeps for it are free when the broker has answered, not before.
-struct InFlight<F>(Option<Pin<Box<F>>>)
+pub(super) struct InFlight<F>(Option<Pin<Box<F>>>)
 where
     F: Future<Output = Result<()>> + Send + 'static;
 

@@ -5,15 +5,8 @@
 //! before the ack of the same publish: noted down as its bytes pass, it is there when its own
 //! publish is confirmed.
 
-use std::{
-    mem,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use amq_protocol::{
-    frame::{AMQPFrame, parse_frame},
-    protocol::{AMQPClass, basic},
-};
 use lapin::types::ShortString;
 
 /// What one connection's broker has sent back and nobody has asked for yet.
@@ -22,8 +15,9 @@ pub(crate) struct Returns(Mutex<Vec<Return>>);
 
 #[derive(Debug)]
 struct Return {
-    method: basic::Return,
-    message_id: Option<ShortString>,
+    queue: String,
+    message_id: Option<String>,
+    reply: String,
 }
 
 impl Returns {
@@ -31,15 +25,11 @@ impl Returns {
     /// each publish, when its confirm is there.
     pub(crate) fn take(&self, queue: &ShortString, id: &Option<ShortString>) -> Option<String> {
         let mut returns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = returns
-            .iter()
-            .position(|it| it.method.routing_key == *queue && it.message_id == *id)?;
-        let basic::Return {
-            reply_code,
-            reply_text,
-            ..
-        } = returns.swap_remove(own).method;
-        Some(format!("{reply_code} {reply_text}"))
+        let own = returns.iter().position(|it| {
+            let id = id.as_ref().map(ShortString::as_str);
+            it.queue == queue.as_str() && it.message_id.as_deref() == id
+        })?;
+        Some(returns.swap_remove(own).reply)
     }
 
     fn add(&self, returned: Return) {
@@ -63,8 +53,8 @@ pub(super) struct Scanner {
     missing: usize,
     /// The frame so far, unless it is skipped.
     frame: Vec<u8>,
-    /// Said to be returned; its properties follow.
-    returned: Option<basic::Return>,
+    /// Queue and reply of what is said to be returned; its properties follow.
+    returned: Option<(String, String)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -125,32 +115,84 @@ impl Scanner {
                 }
             }
             Part::Wanted | Part::Skipped => {
-                let frame = mem::take(&mut self.frame);
                 if matches!(self.part, Part::Wanted) {
-                    self.note(&frame);
+                    self.note();
                 }
-                self.frame = frame;
                 self.frame.clear();
                 (Part::Head, FRAME_HEAD)
             }
         };
     }
 
-    fn note(&mut self, frame: &[u8]) {
-        match parse_frame(frame) {
-            Ok((_, AMQPFrame::Method(_, AMQPClass::Basic(basic::AMQPMethod::Return(method))))) => {
-                self.returned = Some(method);
-            }
-            Ok((_, AMQPFrame::Header(_, header))) => {
-                if let Some(method) = self.returned.take() {
-                    self.returns.add(Return {
-                        method,
-                        message_id: header.properties.message_id().clone(),
-                    });
+    /// A wanted frame is complete. In one that cannot be read lapin finds the same fault, and ends
+    /// the connection.
+    fn note(&mut self) {
+        let fields = Fields(&self.frame[FRAME_HEAD..]);
+        if self.frame[0] == METHOD {
+            self.returned = fields.returned();
+        } else if let Some((queue, reply)) = self.returned.take()
+            && let Some(message_id) = fields.message_id()
+        {
+            self.returns.add(Return {
+                queue,
+                message_id,
+                reply,
+            });
+        }
+    }
+}
+
+/// The fields of a frame that are left to read, in the order of the AMQP 0-9-1 specification.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn short(&mut self) -> Option<u16> {
+        Some(u16::from_be_bytes(self.bytes(2)?.try_into().ok()?))
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = self.bytes(1)?[0];
+        let bytes = self.bytes(length.into())?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Queue and reply of a `basic.return`.
+    fn returned(mut self) -> Option<(String, String)> {
+        self.bytes(BASIC_RETURN.len())?;
+        let (code, text, _exchange) = (self.short()?, self.text()?, self.text()?);
+        Some((self.text()?, format!("{code} {text}")))
+    }
+
+    /// The message id among the properties of a content header, if there is one.
+    fn message_id(mut self) -> Option<Option<String>> {
+        const CLASS_WEIGHT_SIZE: usize = 2 + 2 + 8;
+        self.bytes(CLASS_WEIGHT_SIZE)?;
+        let flags = self.short()?;
+        // From the highest bit on: content type and encoding, headers, delivery mode and priority,
+        // correlation id, reply to and expiration, message id.
+        for bit in (8..=15).rev().filter(|bit| flags & (1 << bit) != 0) {
+            match bit {
+                13 => {
+                    let length = self.bytes(4)?.try_into().ok()?;
+                    self.bytes(u32::from_be_bytes(length) as usize)?;
+                }
+                11 | 12 => {
+                    self.bytes(1)?;
+                }
+                _ => {
+                    self.text()?;
                 }
             }
-            // lapin finds the same fault and ends the connection.
-            _ => {}
+        }
+        match flags & (1 << 7) {
+            0 => Some(None),
+            _ => self.text().map(Some),
         }
     }
 }

@@ -1,5 +1,11 @@
-use amq_protocol::frame::{AMQPContentHeader, WriteContext, gen_frame};
-use lapin::BasicProperties;
+use amq_protocol::{
+    frame::{AMQPContentHeader, AMQPFrame, WriteContext, gen_frame},
+    protocol::{AMQPClass, basic},
+};
+use lapin::{
+    BasicProperties,
+    types::{AMQPValue, FieldTable},
+};
 
 use super::*;
 
@@ -38,12 +44,29 @@ fn returned(queue: &str, id: Option<&str>) -> [AMQPFrame; 3] {
             AMQPContentHeader {
                 class_id: 60,
                 body_size: 3,
-                properties: properties.with_content_type("application/json".into()),
+                properties: with_everything(properties),
             },
         ),
         // A body may look like anything.
         AMQPFrame::Body(1, vec![1, 0, 60]),
     ]
+}
+
+/// Whatever comes before the message id.
+fn with_everything(properties: BasicProperties) -> BasicProperties {
+    let mut headers = FieldTable::default();
+    headers.insert("x-attempt".into(), AMQPValue::LongUInt(1));
+    properties
+        .with_content_type("application/json".into())
+        .with_content_encoding("utf-8".into())
+        .with_headers(headers)
+        .with_delivery_mode(2)
+        .with_priority(3)
+        .with_correlation_id("order 7".into())
+        .with_reply_to("answers".into())
+        .with_expiration("1000".into())
+        .with_timestamp(1)
+        .with_type("mail".into())
 }
 
 fn some(text: &str) -> Option<ShortString> {
