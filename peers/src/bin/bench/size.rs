@@ -13,19 +13,10 @@ const RELEASE: &str = "smallest worker, release, stripped";
 const SMALL: &str = "smallest worker, opt-level z, LTO, abort";
 const TLS: &str = "smallest worker with TLS, release, stripped";
 
-/// Profiles are given here: a workspace reads only those of its root.
-const PROFILES: [(&str, &[&str]); 2] = [
-    ("stripped", &["strip=true"]),
-    (
-        "small",
-        &[
-            "strip=true",
-            "opt-level=\"z\"",
-            "lto=true",
-            "codegen-units=1",
-            "panic=\"abort\"",
-        ],
-    ),
+/// The profile `stripped`, which only this program needs; `small` is the workspace's.
+const STRIPPED: [&str; 2] = [
+    "profile.stripped.inherits=\"release\"",
+    "profile.stripped.strip=true",
 ];
 
 pub(crate) fn measure(bench: &mut Bench) -> Result<Vec<Goal>, Failure> {
@@ -63,14 +54,8 @@ fn weigh(bench: &mut Bench, program: &str, profile: &str, tls: &str) -> Result<f
         "--no-default-features",
     ]);
     cargo.args(["--features", &feature, "--bin", &name, "--profile", profile]);
-    for (profile, settings) in PROFILES {
-        cargo.args([
-            "--config",
-            &format!("profile.{profile}.inherits=\"release\""),
-        ]);
-        for setting in settings {
-            cargo.args(["--config", &format!("profile.{profile}.{setting}")]);
-        }
+    for setting in STRIPPED {
+        cargo.args(["--config", setting]);
     }
     eprintln!("build    {feature}, profile {profile}");
     if !cargo.status()?.success() {
