@@ -2,8 +2,8 @@
 
 use crate::goal::{AtLeast, AtMost, Goal, Limit, Unit};
 
-const WIDTH: f64 = 760.0;
-const LABELS: f64 = 330.0;
+const WIDTH: f64 = 780.0;
+const LABELS: f64 = 370.0;
 const BARS: f64 = 340.0;
 const ROW: f64 = 24.0;
 
@@ -40,10 +40,16 @@ pub(crate) fn draw(goals: &[Goal]) -> String {
         let most = members.iter().fold(1.0, |most: f64, (goal, figure)| {
             most.max(*figure).max(value(goal.limit))
         });
+        let scale = BARS / most;
+        let (top, same) = (y + 8.0, LABELS + scale);
         for (goal, figure) in members {
-            rows += &bar(goal, figure, BARS / most, y + 8.0);
+            rows += &bar(goal, figure, scale, y + 8.0);
             y += ROW;
         }
+        rows += &format!(
+            "<line class=\"same\" x1=\"{same:.1}\" y1=\"{top}\" x2=\"{same:.1}\" y2=\"{}\"/>\n",
+            y + 2.0
+        );
         y += 8.0;
     }
     let height = y + 36.0;
@@ -52,10 +58,12 @@ pub(crate) fn draw(goals: &[Goal]) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
          viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <style>.title {{ font-weight: bold }} .met {{ fill: #2a7f9e }} .missed {{ fill: #c8553d }} \
-         .goal {{ stroke: #222; stroke-width: 2 }}</style>\n\
+         .goal {{ stroke: #222; stroke-width: 2 }} \
+         .same {{ stroke: #444; stroke-dasharray: 3 3 }}</style>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
          {rows}\
-         <text x=\"10\" y=\"{legend}\" fill=\"#555\">Black line: the goal. Red: missed.</text>\n\
+         <text x=\"10\" y=\"{legend}\" fill=\"#555\">Dashed line: the same as theirs. \
+         Black line: the goal. Red: missed.</text>\n\
          </svg>\n"
     )
 }
@@ -68,12 +76,12 @@ fn bar(goal: &Goal, figure: f64, scale: f64, y: f64) -> String {
     };
     let (text, label) = (y + 13.0, LABELS - 8.0);
     let (bar, tick) = (figure.max(0.0) * scale, LABELS + value(goal.limit) * scale);
-    let after = (LABELS + bar).max(tick) + 6.0;
+    let right = WIDTH - 12.0;
     format!(
         "<text x=\"{label}\" y=\"{text}\" text-anchor=\"end\">{}</text>\n\
          <rect class=\"{class}\" x=\"{LABELS}\" y=\"{y}\" width=\"{bar:.1}\" height=\"18\"/>\n\
          <line class=\"goal\" x1=\"{tick:.1}\" y1=\"{y}\" x2=\"{tick:.1}\" y2=\"{}\"/>\n\
-         <text x=\"{after:.1}\" y=\"{text}\">{figure:.2} ×</text>\n",
+         <text x=\"{right}\" y=\"{text}\" text-anchor=\"end\">{figure:.2} ×</text>\n",
         goal.what,
         y + 18.0
     )
