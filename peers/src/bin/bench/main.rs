@@ -8,6 +8,7 @@ mod growth;
 mod idle;
 mod latency;
 mod program;
+mod readme;
 mod relay;
 mod report;
 mod retry;

@@ -8,6 +8,7 @@ use crate::{
     chart,
     goal::Goal,
     program::Program::{Ours, Queuey, Raw},
+    readme,
     series::{Bench, cpu, rate},
 };
 
@@ -23,7 +24,7 @@ pub(crate) fn table(goals: &[Goal]) -> String {
     text
 }
 
-/// Writes `peers/results.md` and `peers/results.svg`.
+/// Writes `peers/results.md`, `peers/results.svg` and their place in README.md.
 pub(crate) fn write(bench: &Bench, goals: &[Goal]) -> Result<(), Failure> {
     let date = said("date", &["-u", "+%F"])?;
     let command = if bench.is_long() {
@@ -31,8 +32,11 @@ pub(crate) fn write(bench: &Bench, goals: &[Goal]) -> Result<(), Failure> {
     } else {
         "peers/bench --short"
     };
-    let mut text = format!("# Benchmark, {date}\n\n`{command}` measures this again.\n\n");
-    text += &versions(bench)?;
+    let (versions, rounds) = (versions()?, bench.rounds);
+    let mut text = format!(
+        "# Benchmark, {date}\n\n`{command}` measures this again.\n\n{versions}\n\n{}",
+        method(bench)?
+    );
     text += "\n## Goals\n\n";
     text += &table(goals);
     text += "\n![the ratios](results.svg)\n\n## Figures\n\n";
@@ -45,17 +49,19 @@ pub(crate) fn write(bench: &Bench, goals: &[Goal]) -> Result<(), Failure> {
     }
     fs::write("peers/results.md", text)?;
     fs::write("peers/results.svg", chart::draw(goals))?;
-    Ok(())
+    let about = format!(
+        "Medians of {rounds} rounds on {date}; `{command}` measures this again. {versions}"
+    );
+    readme::write(&about, goals)
 }
 
-fn versions(bench: &Bench) -> Result<String, Failure> {
+fn versions() -> Result<String, Failure> {
     let commit = said("git", &["describe", "--always", "--dirty"])?;
     let rustc = said("rustc", &["--version"])?;
     let rabbitmq = env::var("RABBITMQ_VERSION").unwrap_or("of unknown version".into());
     let lock = fs::read_to_string("Cargo.lock")?;
     let lapin = locked(&lock, "lapin").ok_or("Cargo.lock names no lapin")?;
     let queuey = locked(&lock, "queuey").ok_or("Cargo.lock names no queuey")?;
-    let bytes = wire::Message::new(&bench.broker.queue(), &Mail::new())?.bytes();
     let cores = thread::available_parallelism()?;
     let cpu = fs::read_to_string("/proc/cpuinfo")?;
     let cpu = cpu
@@ -63,11 +69,17 @@ fn versions(bench: &Bench) -> Result<String, Failure> {
         .find(|line| line.starts_with("model name"))
         .and_then(|line| line.split_once(": "))
         .map_or("CPU", |(_, model)| model);
-    let rounds = bench.rounds;
     Ok(format!(
         "This library at {commit}, queuey {queuey}, lapin {lapin}, RabbitMQ {rabbitmq}, {rustc}, \
-         {cores} cores ({cpu}), shared with the broker.\n\n\
-         Every figure is the median of {rounds} rounds, every ratio the median of the ratios of \
+         {cores} cores ({cpu}), shared with the broker."
+    ))
+}
+
+fn method(bench: &Bench) -> Result<String, Failure> {
+    let bytes = wire::Message::new(&bench.broker.queue(), &Mail::new())?.bytes();
+    let rounds = bench.rounds;
+    Ok(format!(
+        "Every figure is the median of {rounds} rounds, every ratio the median of the ratios of \
          the rounds; in a round the programs run one after another, each measurement in a fresh \
          process. Durable classic queues, persistent and mandatory messages of {bytes} bytes of \
          JSON, loopback. MB are millions of bytes. A worker's time runs from the first job that \
