@@ -3,7 +3,7 @@
 //! One ack at a time is being written. Those that are asked for meanwhile go out together in the
 //! next round, as a single frame where every older delivery is settled too.
 
-use std::{collections::BTreeSet, pin::pin, sync::Mutex};
+use std::{collections::BTreeSet, future::Future, pin::pin, sync::Mutex};
 
 use event_listener::Event;
 use futures_lite::future;
@@ -13,7 +13,7 @@ use lapin::{
     options::{BasicAckOptions, BasicNackOptions},
 };
 
-use super::lock;
+use super::{link::Live, lock};
 
 /// What becomes of a delivery.
 #[derive(Debug, Clone, Copy)]
@@ -57,9 +57,10 @@ impl Acks {
         tag: u64,
         answer: Answer,
         channel: &Channel,
+        live: &Live,
     ) -> lapin::Result<()> {
         let requeue = match answer {
-            Answer::Ack => return self.ack(tag, channel).await,
+            Answer::Ack => return self.ack(tag, channel, live).await,
             Answer::GiveBack => true,
             Answer::Reject => false,
         };
@@ -75,11 +76,11 @@ impl Acks {
         lock(&self.state).in_hand.remove(&tag);
         match written {
             Some(written) => written,
-            None => nack.await,
+            None => before_the_end(live, nack).await,
         }
     }
 
-    async fn ack(&self, tag: u64, channel: &Channel) -> lapin::Result<()> {
+    async fn ack(&self, tag: u64, channel: &Channel, live: &Live) -> lapin::Result<()> {
         let ticket = {
             let mut state = lock(&self.state);
             state.in_hand.remove(&tag);
@@ -100,7 +101,7 @@ impl Acks {
                 !std::mem::replace(&mut state.writing, true)
             };
             if mine {
-                self.write(channel).await;
+                self.write(channel, live).await;
             } else {
                 round_ended.await;
             }
@@ -108,7 +109,7 @@ impl Acks {
     }
 
     /// Writes what is finished by now.
-    async fn write(&self, channel: &Channel) {
+    async fn write(&self, channel: &Channel, live: &Live) {
         let _round = Round(self);
         // Whatever is about to finish on this executor joins in.
         future::yield_now().await;
@@ -121,11 +122,23 @@ impl Acks {
         let frames = frames
             .into_iter()
             .map(|(tag, multiple)| channel.basic_ack(tag, BasicAckOptions { multiple }));
-        match try_join_all(frames).await {
+        match before_the_end(live, try_join_all(frames)).await {
             Ok(_) => lock(&self.state).written = asked,
             Err(error) => lock(&self.state).broken = Some(error),
         }
     }
+}
+
+/// lapin may forget what it is asked in the moment the connection ends.
+async fn before_the_end<T>(
+    live: &Live,
+    written: impl Future<Output = lapin::Result<T>>,
+) -> lapin::Result<T> {
+    future::or(written, async {
+        live.ended().await;
+        Err(lapin::ErrorKind::InvalidConnectionState(lapin::ConnectionState::Closed).into())
+    })
+    .await
 }
 
 /// Lets the next round begin, also when this one was dropped half-way.

@@ -31,7 +31,7 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// A connection that ends sooner counts as a failed attempt.
 const SHORT_LIVED: Duration = Duration::from_millis(100);
 
-/// That the backend is closed. Nothing is ever sent: that the channel is closed is the signal.
+/// That a backend is closed, or a connection over. Nothing is ever sent: that the channel is closed is the signal.
 #[derive(Debug, Clone)]
 pub(super) struct Closing {
     channel: Sender<Infallible>,
@@ -86,6 +86,8 @@ pub(super) struct Live {
     pub(super) returns: Arc<Returns>,
     /// Closed when lapin lets go of the socket.
     socket: Receiver<Infallible>,
+    /// lapin has said so, whatever becomes of the socket.
+    over: Closing,
     blocked: Mutex<Option<String>>,
 }
 
@@ -169,11 +171,16 @@ impl Link {
             };
             let since = Instant::now();
             self.set_up(live.clone());
-            or(self.closing.begun(), live.watch(self.role)).await;
-            if self.closing.has_begun() {
+            let closed = async {
+                self.closing.begun().await;
+                None
+            };
+            let watched = async { Some(live.watch(self.role).await) };
+            let Some(why) = or(closed, watched).await else {
                 return;
-            }
-            log::warn!("the {} connection to {} is lost", self.role, self.addresses);
+            };
+            let (role, addresses) = (self.role, &self.addresses);
+            log::warn!("the {role} connection to {addresses} is lost: {why}");
             failures = u32::from(since.elapsed() < SHORT_LIVED);
             self.set(State::Down);
         }
@@ -218,7 +225,16 @@ impl Link {
                 }
                 Err(Error::Closed) => return None,
                 Err(failed) => {
-                    log::warn!("cannot make the {role} connection: {}", Chain(&failed));
+                    let level = match failed {
+                        // Somebody has to do something about it.
+                        Error::AccessRefused { .. } => log::Level::Error,
+                        _ => log::Level::Warn,
+                    };
+                    log::log!(
+                        level,
+                        "cannot make the {role} connection: {}",
+                        Chain(&failed)
+                    );
                     failures = failures.saturating_add(1);
                     error = Some(failed);
                 }
@@ -248,17 +264,18 @@ impl Live {
             connection,
             returns,
             socket,
+            over: Closing::new(),
             blocked: Mutex::default(),
         }
     }
 
     pub(super) fn is_connected(&self) -> bool {
-        self.connection.status().connected() && self.has_socket()
+        self.connection.status().connected() && !self.is_over()
     }
 
-    /// Whether lapin still holds on to the socket.
-    pub(super) fn has_socket(&self) -> bool {
-        !self.socket.is_closed()
+    /// Whether the end of the connection is known.
+    pub(super) fn is_over(&self) -> bool {
+        self.socket.is_closed() || self.over.has_begun()
     }
 
     /// Why the broker takes no publishes at the moment, if it does not.
@@ -291,15 +308,18 @@ impl Live {
         })
     }
 
-    /// Resolves when lapin has let go of the socket.
+    /// Resolves when the connection is over.
     pub(super) async fn ended(&self) {
-        let _closed = self.socket.recv().await;
+        let released = async {
+            let _closed = self.socket.recv().await;
+        };
+        or(released, self.over.begun()).await;
     }
 
-    /// Reports alarms of the broker until the connection ends.
-    async fn watch(&self, role: &str) {
+    /// Reports alarms of the broker until the connection ends; answers why it did.
+    async fn watch(&self, role: &str) -> String {
         let mut events = pin!(self.connection.events_listener());
-        let alarms = async {
+        let told = async {
             while let Some(event) = events.next().await {
                 match event {
                     lapin::Event::ConnectionBlocked(reason) => {
@@ -310,12 +330,21 @@ impl Live {
                         log::info!("the broker takes publishes again");
                         *lock(&self.blocked) = None;
                     }
+                    lapin::Event::Error(error) if !self.connection.status().connected() => {
+                        return error.to_string();
+                    }
                     _ => {}
                 }
             }
             future::pending().await
         };
-        or(self.ended(), alarms).await;
+        let ended = async {
+            self.ended().await;
+            "its socket is closed".into()
+        };
+        let why = or(told, ended).await;
+        self.over.begin();
+        why
     }
 }
 

@@ -233,7 +233,7 @@ impl Lane {
     }
 
     fn is_open(&self) -> bool {
-        self.channel.status().connected() && self.live.has_socket()
+        self.channel.status().connected() && !self.live.is_over()
     }
 
     /// The broker's answer; `None` when the channel was closed before lapin knew of the publish.

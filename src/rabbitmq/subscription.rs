@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_core::Stream;
-use futures_lite::{StreamExt, future::or};
+use futures_lite::StreamExt;
 use lapin::{
     Channel, Consumer,
     message::Delivery as Message,
@@ -21,7 +21,7 @@ use super::{
     acks::{Acks, Answer},
     codec,
     error::broker,
-    link::{Live, lost},
+    link::Live,
 };
 use crate::{Error, QueueConfig, Result, runtime::client};
 
@@ -49,7 +49,7 @@ impl Subscription {
 
     /// Whether answers can still reach the broker. When they cannot, it hands the jobs out again.
     pub(super) fn is_open(&self) -> bool {
-        self.channel.status().connected() && self.live.has_socket()
+        self.channel.status().connected() && !self.live.is_over()
     }
 
     /// Answers the delivery `tag`; returns when the answer is written.
@@ -59,16 +59,8 @@ impl Subscription {
         tag: u64,
         answer: Answer,
     ) -> Result<()> {
-        let written = async {
-            let written = self.acks.answer(tag, answer, &self.channel).await;
-            written.map_err(broker(action, &self.queue))
-        };
-        // lapin may forget what is asked in the moment the connection ends.
-        let ended = async {
-            self.live.ended().await;
-            Err(lost(action, &self.queue, "it ended before"))
-        };
-        or(written, ended).await
+        let written = self.acks.answer(tag, answer, &self.channel, &self.live);
+        written.await.map_err(broker(action, &self.queue))
     }
 }
 
