@@ -64,7 +64,7 @@ impl Client {
 
     /// Runs `task` on the client's thread. It must never block.
     pub(crate) fn run(self, task: impl Future<Output = ()> + Send + 'static) {
-        self.0.spawn(task).detach();
+        self.0.spawn(boxed(task)).detach();
     }
 
     pub(crate) async fn sleep(self, delay: Duration) {
@@ -93,7 +93,7 @@ impl Execute for Client {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        ClientTask(Some(self.0.spawn(work))).into()
+        ClientTask(Some(self.0.spawn(boxed(work)))).into()
     }
 
     fn spawn_blocking<T, F>(&self, work: F) -> Task<Self::Task<T>>
@@ -103,6 +103,13 @@ impl Execute for Client {
     {
         ClientTask(Some(blocking::unblock(work))).into()
     }
+}
+
+/// The executor's code is there once for all tasks, not once for each kind: that is 100s of KB.
+fn boxed<T>(
+    task: impl Future<Output = T> + Send + 'static,
+) -> Pin<Box<dyn Future<Output = T> + Send>> {
+    Box::pin(task)
 }
 
 /// A task that goes on when its handle is dropped, as lapin expects.
