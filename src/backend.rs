@@ -86,6 +86,8 @@ pub struct Unsettled<D> {
     pub error: Error,
     /// The delivery, when nothing was acked and it may be settled another way.
     pub delivery: Option<D>,
+    /// Whether the successor is stored, so that the job only has to be acked should it come back.
+    pub stored: bool,
 }
 
 impl<D> Unsettled<D> {
@@ -94,14 +96,26 @@ impl<D> Unsettled<D> {
         Self {
             error,
             delivery: Some(delivery),
+            stored: false,
         }
     }
 
     /// Whether the delivery was settled is unknown; the broker may hand it out again.
+    ///
+    /// Before a successor is stored, the answer for a delivery that is known to be gone.
     pub fn lost(error: Error) -> Self {
         Self {
             error,
             delivery: None,
+            stored: false,
+        }
+    }
+
+    /// Like [`lost`](Self::lost), after the successor was stored.
+    pub fn stored(error: Error) -> Self {
+        Self {
+            stored: true,
+            ..Self::lost(error)
         }
     }
 }
@@ -117,6 +131,7 @@ impl<D> fmt::Debug for Unsettled<D> {
         f.debug_struct("Unsettled")
             .field("error", &self.error)
             .field("in_hand", &self.delivery.is_some())
+            .field("stored", &self.stored)
             .finish()
     }
 }

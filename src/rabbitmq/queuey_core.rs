@@ -102,7 +102,10 @@ struct Stuck(Arc<Mutex<Vec<RabbitMqDelivery>>>);
 impl Stuck {
     /// Keeps the job of a failed settlement, for as long as it is not to run again.
     fn keep(&self, settled: Settled<RabbitMqDelivery>) -> Result<()> {
-        let Err(Unsettled { error, delivery }) = settled else {
+        let Err(Unsettled {
+            error, delivery, ..
+        }) = settled
+        else {
             return Ok(());
         };
         match delivery {

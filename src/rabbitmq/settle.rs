@@ -81,7 +81,10 @@ impl RabbitMqDelivery {
     /// Acks once the successor is stored, or keeps the job in hand.
     async fn ack_after(self, stored: Result<(), Error>) -> Settled<Self> {
         match stored {
-            Ok(()) => self.ack().await,
+            Ok(()) => {
+                let acked = self.ack().await;
+                acked.map_err(|lost| Unsettled::stored(lost.error))
+            }
             Err(error) => Err(Unsettled::back(self, error)),
         }
     }

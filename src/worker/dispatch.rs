@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    WorkerHandle, hook::Hook, outcome::Outcome, panic::Contained, plan::Rules, registry::Registry,
+    WorkerHandle, hook::Hook, ledger::Run, outcome::Outcome, panic::Contained, plan::Rules,
+    registry::Registry, settle::Ending,
 };
 use crate::{Delivery, Runtime};
 
@@ -18,7 +19,7 @@ pub(super) struct Dispatcher {
 
 impl Dispatcher {
     /// Runs the job in hand and settles it.
-    pub(super) async fn dispatch<D: Delivery>(&self, delivery: D) {
+    pub(super) async fn dispatch<D: Delivery>(&self, run: Run<D>, delivery: D) {
         let envelope = delivery.envelope();
         let (outcome, rules) = match self.registry.get(&envelope.job_type) {
             None => (Outcome::NoHandler, Rules::default()),
@@ -27,7 +28,8 @@ impl Dispatcher {
                 (self.limited(attempt.run).await, attempt.rules)
             }
         };
-        self.settle(delivery, outcome, rules).await;
+        let ending = Ending::new(outcome, rules);
+        self.conclude(run, delivery, ending).await;
     }
 
     async fn limited(&self, run: Contained<'_, Outcome>) -> Outcome {

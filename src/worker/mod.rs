@@ -3,6 +3,7 @@
 mod builder;
 mod dispatch;
 mod hook;
+mod ledger;
 mod outcome;
 mod panic;
 mod plan;
@@ -92,6 +93,7 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
             queues: self.queues,
             slots: self.slots,
             dispatcher: self.dispatcher.clone(),
+            ledger: Arc::default(),
             running,
         };
         // Beside the handlers, so that a delivery starts its job without waking another thread.

@@ -25,6 +25,8 @@ pub(super) enum Outcome {
     Undecodable(String),
     /// Nothing is registered for the type.
     NoHandler,
+    /// The successor can never be stored.
+    Refused(String),
 }
 
 impl Outcome {

@@ -14,23 +14,23 @@ pub(super) struct Rules {
 
 /// What is to become of a job.
 #[derive(Debug)]
-pub(super) enum Plan {
+pub(super) enum Plan<'a> {
     Ack,
     Retry {
         next: Envelope,
         delay: Duration,
-        error: String,
+        error: &'a str,
     },
     Defer {
         next: Envelope,
         delay: Duration,
-        reason: String,
+        reason: &'a str,
     },
     DeadLetter(DeadLetter),
 }
 
-impl Plan {
-    pub(super) fn of(envelope: &Envelope, outcome: Outcome, rules: Rules) -> Self {
+impl<'a> Plan<'a> {
+    pub(super) fn of(envelope: &Envelope, outcome: &'a Outcome, rules: Rules) -> Self {
         let dead = |cause, reason| Self::DeadLetter(rules.letter(envelope, cause, reason));
         match outcome {
             Outcome::Done => Self::Ack,
@@ -50,7 +50,7 @@ impl Plan {
             Outcome::Fatal(error) => dead(DeadLetterCause::Fatal, format!("fatal error: {error}")),
             Outcome::Deferred { delay, reason } => Self::Defer {
                 next: envelope.deferred(rules.top_priority),
-                delay,
+                delay: *delay,
                 reason,
             },
             Outcome::Undecodable(error) => {
@@ -60,24 +60,20 @@ impl Plan {
                 DeadLetterCause::NoHandler,
                 format!("no handler for job type `{}`", envelope.job_type),
             ),
+            Outcome::Refused(reason) => dead(DeadLetterCause::Refused, reason.clone()),
         }
     }
 
-    /// What is left when the backend answers this plan with `refusal`; `None` when it may heal.
-    pub(super) fn instead(
-        &self,
-        envelope: &Envelope,
-        refusal: &Error,
-        rules: Rules,
-    ) -> Option<Self> {
+    /// How the run ends when the backend answers with `refusal`; `None` when that may heal.
+    pub(super) fn instead(&self, refusal: &Error) -> Option<Outcome> {
         let why = match self {
             Self::Retry { error, .. } => error,
             Self::Defer { reason, .. } => reason,
             Self::Ack | Self::DeadLetter(_) => return None,
         };
         refusal.is_permanent().then(|| {
-            let reason = format!("cannot {}: {} (after: {why})", self.verb(), Chain(refusal));
-            Self::DeadLetter(rules.letter(envelope, DeadLetterCause::Refused, reason))
+            let (verb, refusal) = (self.verb(), Chain(refusal));
+            Outcome::Refused(format!("cannot {verb}: {refusal} (after: {why})"))
         })
     }
 

@@ -1,24 +1,28 @@
 //! [`Puller`]: the next delivery, then a slot, then a task.
 
-use std::{convert::Infallible, future, sync::Arc};
+use std::{convert::Infallible, future, sync::Arc, time::Instant};
 
 use async_channel::Receiver;
 use async_lock::Semaphore;
 use futures_lite::{StreamExt, future::or};
 use futures_util::stream::FuturesUnordered;
 
-use super::dispatch::Dispatcher;
-use crate::{Backend, Error, QueueConfig, Result};
+use super::{
+    dispatch::Dispatcher,
+    ledger::{Arrival, Key, Ledger},
+};
+use crate::{Backend, Delivery, Error, QueueConfig, Result};
 
 /// Held by every task of a run: closed when the run is dropped.
 pub(super) type Running = Receiver<Infallible>;
 
 /// Starts the jobs of a worker's queues.
-pub(super) struct Puller<B> {
+pub(super) struct Puller<B: Backend> {
     pub(super) backend: B,
     pub(super) queues: Vec<QueueConfig>,
     pub(super) slots: Arc<Semaphore>,
     pub(super) dispatcher: Arc<Dispatcher>,
+    pub(super) ledger: Arc<Ledger<B::Delivery>>,
     pub(super) running: Running,
 }
 
@@ -40,18 +44,55 @@ impl<B: Backend> Puller<B> {
         loop {
             let delivery = deliveries.next().await;
             let delivery = delivery.ok_or_else(|| Error::ConsumerStopped(queue.name.clone()))??;
+            let Some(delivery) = self.recognise(delivery)? else {
+                continue;
+            };
             // Pull first: an idle queue must not sit on a slot another queue needs.
             let slot = self.slots.acquire_arc().await;
+            if self.dispatcher.handle.is_shutdown() {
+                // This very poll is older than the shutdown, and about to be dropped.
+                return future::pending().await;
+            }
+            let run = self.ledger.start(Key::of(delivery.envelope()));
             let dispatcher = Arc::clone(&self.dispatcher);
-            let running = self.running.clone();
-            self.dispatcher.runtime.spawn(async move {
-                let dropped = async {
-                    let _closed = running.recv().await;
-                };
-                or(dropped, dispatcher.dispatch(delivery)).await;
+            self.spawn(async move {
+                dispatcher.dispatch(run, delivery).await;
                 // The job is settled or back before the slot is free.
                 drop(slot);
             })?;
         }
+    }
+
+    /// `delivery`, unless it is a job that came back while or after it ran here.
+    fn recognise(&self, delivery: B::Delivery) -> Result<Option<B::Delivery>> {
+        if !delivery.redelivered() {
+            return Ok(Some(delivery));
+        }
+        let envelope = delivery.envelope();
+        let (key, id) = (Key::of(envelope), envelope.job_id);
+        match self.ledger.recognise(key, delivery, Instant::now()) {
+            Arrival::New(delivery) => return Ok(Some(delivery)),
+            Arrival::Running => log::debug!("job {id} came back while it runs"),
+            Arrival::Ended(run, delivery, ending) => {
+                log::debug!("job {id} came back after it ran");
+                let dispatcher = Arc::clone(&self.dispatcher);
+                // Nothing runs, so it needs no slot.
+                self.spawn(async move { dispatcher.conclude(run, delivery, ending).await })?;
+            }
+        }
+        let handle = &self.dispatcher.handle;
+        handle.count(|counts| &mut counts.recognised);
+        Ok(None)
+    }
+
+    /// Does `work` in a task that ends with this run of the worker.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+        let running = self.running.clone();
+        self.dispatcher.runtime.spawn(async move {
+            let dropped = async {
+                let _closed = running.recv().await;
+            };
+            or(dropped, work).await;
+        })
     }
 }

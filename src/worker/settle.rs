@@ -1,60 +1,131 @@
 //! The one place that settles, as the [`Plan`] says.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt, mem,
+    time::{Duration, Instant},
+};
 
 use futures_lite::future;
 use uuid::Uuid;
 
 use super::{
     dispatch::Dispatcher,
+    ledger::Run,
     outcome::Outcome,
     plan::{Plan, Rules},
 };
-use crate::{Chain, Delivery, Envelope, Settled, Unsettled};
+use crate::{Chain, Delivery, Envelope, Unsettled};
 
 /// How long a job that could not be settled is kept, lest it comes straight back to the same end.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// A run that has ended, and how far its settlement has come.
+#[derive(Debug)]
+pub(super) struct Ending {
+    outcome: Outcome,
+    rules: Rules,
+    /// The dead-letter hook has heard of it.
+    told: bool,
+    /// The successor is stored: only the ack is missing.
+    stored: bool,
+}
+
+impl Ending {
+    pub(super) fn new(outcome: Outcome, rules: Rules) -> Self {
+        Self {
+            outcome,
+            rules,
+            told: false,
+            stored: false,
+        }
+    }
+}
+
+/// What came of a settlement.
+enum Fate<D> {
+    Settled,
+    /// The broker hands the job out again.
+    Lost,
+    /// The job is still in hand.
+    Refused(D),
+}
+
 impl Dispatcher {
-    /// Settles `delivery` as its run demands; a job that cannot be settled is given back.
-    pub(super) async fn settle<D: Delivery>(&self, delivery: D, outcome: Outcome, rules: Rules) {
+    /// Settles the job of a run that has ended, on the delivery that came last.
+    ///
+    /// A job that cannot be settled is given back, a lost one comes back: their endings are kept.
+    pub(super) async fn conclude<D: Delivery>(
+        &self,
+        run: Run<D>,
+        mut delivery: D,
+        mut ending: Ending,
+    ) {
         let job = Label::of(delivery.envelope());
-        let mut plan = Plan::of(delivery.envelope(), outcome, rules);
-        let mut in_hand = delivery;
+        if let Some(newest) = run.newest() {
+            delivery = newest;
+        }
         loop {
-            let Err(Unsettled { error, delivery }) = self.act(in_hand, &plan, &job).await else {
-                return self.record(&plan, &job);
+            let in_hand = match self.settle(delivery, &mut ending, &job).await {
+                Fate::Settled => return,
+                Fate::Lost => None,
+                Fate::Refused(back) => {
+                    future::or(self.runtime.sleep(PAUSE), self.handle.stopped()).await;
+                    Some(back)
+                }
             };
-            self.handle.count(|counts| &mut counts.settle_failures);
-            let verb = plan.verb();
-            let Some(back) = delivery else {
-                let error = Chain(&error);
-                log::error!("{job}: cannot {verb}, the broker may hand it out again: {error}");
-                return;
-            };
-            if let Some(instead) = plan.instead(back.envelope(), &error, rules) {
-                (in_hand, plan) = (back, instead);
-                continue;
+            match run.keep(ending, Instant::now()) {
+                Some(again) => (delivery, ending) = again,
+                None => {
+                    drop(run);
+                    if let Some(back) = in_hand {
+                        self.give_back(back, &job).await;
+                    }
+                    return;
+                }
             }
-            log::error!(
-                "{job}: cannot {verb}, it goes back to its queue: {}",
-                Chain(&error)
-            );
-            return self.give_back(back, &job).await;
         }
     }
 
-    async fn act<D: Delivery>(&self, delivery: D, plan: &Plan, job: &Label) -> Settled<D> {
-        match plan {
-            Plan::Ack => delivery.ack().await,
-            Plan::Retry { next, delay, .. } => delivery.retry(next, *delay).await,
-            Plan::Defer { next, delay, .. } => delivery.defer(next, *delay).await,
-            Plan::DeadLetter(letter) => {
-                if let Some(hook) = &self.hook {
-                    hook.tell(&self.runtime, job, letter.clone()).await;
-                }
-                delivery.dead_letter(&letter.reason).await
+    async fn settle<D: Delivery>(
+        &self,
+        mut delivery: D,
+        ending: &mut Ending,
+        job: &Label,
+    ) -> Fate<D> {
+        loop {
+            let plan = Plan::of(delivery.envelope(), &ending.outcome, ending.rules);
+            if let Plan::DeadLetter(letter) = &plan
+                && let Some(hook) = &self.hook
+                && !mem::replace(&mut ending.told, true)
+            {
+                hook.tell(&self.runtime, job, letter.clone()).await;
             }
+            let settled = match &plan {
+                _ if ending.stored => delivery.ack().await,
+                Plan::Ack => delivery.ack().await,
+                Plan::Retry { next, delay, .. } => delivery.retry(next, *delay).await,
+                Plan::Defer { next, delay, .. } => delivery.defer(next, *delay).await,
+                Plan::DeadLetter(letter) => delivery.dead_letter(&letter.reason).await,
+            };
+            let Err(unsettled) = settled else {
+                self.record(&plan, job);
+                return Fate::Settled;
+            };
+            self.handle.count(|counts| &mut counts.settle_failures);
+            ending.stored |= unsettled.stored;
+            let (verb, error) = (plan.verb(), Chain(&unsettled.error));
+            let Some(back) = unsettled.delivery else {
+                log::warn!(
+                    "{job}: cannot {verb}, the broker hands it out again and its outcome is kept: \
+                     {error}"
+                );
+                return Fate::Lost;
+            };
+            let Some(instead) = plan.instead(&unsettled.error) else {
+                log::error!("{job}: cannot {verb}, it goes back to its queue: {error}");
+                return Fate::Refused(back);
+            };
+            (delivery, ending.outcome) = (back, instead);
         }
     }
 
@@ -86,7 +157,6 @@ impl Dispatcher {
     }
 
     async fn give_back<D: Delivery>(&self, delivery: D, job: &Label) {
-        future::or(self.runtime.sleep(PAUSE), self.handle.stopped()).await;
         match delivery.release().await {
             Ok(()) => self.handle.count(|counts| &mut counts.given_back),
             Err(Unsettled { error, .. }) => {

@@ -106,6 +106,8 @@ pub struct Counts {
     pub deferred: u64,
     /// Moved to the dead letters.
     pub dead_lettered: u64,
+    /// Came back while or after they ran, and were not run again.
+    pub recognised: u64,
     /// Given back to the queue because they could not be settled.
     pub given_back: u64,
     /// Settlements the backend did not carry out, whatever came of the job then.

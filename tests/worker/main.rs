@@ -22,6 +22,7 @@ mod lines;
 mod outcome;
 mod panic;
 mod policy;
+mod redelivery;
 mod registry;
 mod settle;
 mod stop;

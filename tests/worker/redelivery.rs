@@ -1,0 +1,531 @@
+//! Jobs that come back after their connection was lost, on a backend whose deliveries the test
+//! hands out itself.
+#![allow(
+    clippy::result_large_err,
+    reason = "so is the answer the contract asks for"
+)]
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering::SeqCst},
+    },
+};
+
+use async_channel::{Receiver, Sender};
+use queuey_rabbitmq::{
+    Delivery, FnDeadLetterHook, JobContext, JobError, Result, Settled, Unsettled, WorkerHandle,
+};
+
+use crate::{fault::gone, *};
+
+/// A backend that says what became of each delivery, by its number.
+#[derive(Clone)]
+struct Script {
+    hand_out: Sender<Result<Handed>>,
+    handed: Receiver<Result<Handed>>,
+    said: Arc<Mutex<Vec<String>>>,
+    /// How the next settlements fail.
+    faults: Arc<Mutex<VecDeque<Fault>>>,
+    /// Deliveries up to this number are gone.
+    cut: Arc<AtomicU32>,
+}
+
+#[derive(Clone, Copy)]
+enum Fault {
+    /// Nothing was done.
+    Lost,
+    /// The successor is stored and the ack was lost.
+    Stored,
+    /// The delivery is still in hand.
+    Back,
+}
+
+struct Handed {
+    number: u32,
+    envelope: Envelope,
+    redelivered: bool,
+    script: Script,
+    settled: bool,
+}
+
+impl Script {
+    fn new() -> Self {
+        let (hand_out, handed) = async_channel::unbounded();
+        Self {
+            hand_out,
+            handed,
+            said: Arc::default(),
+            faults: Arc::default(),
+            cut: Arc::default(),
+        }
+    }
+
+    fn hand_out(&self, number: u32, envelope: &Envelope, redelivered: bool) {
+        let handed = Handed {
+            number,
+            envelope: envelope.clone(),
+            redelivered,
+            script: self.clone(),
+            settled: false,
+        };
+        self.hand_out.try_send(Ok(handed)).ok().unwrap();
+    }
+
+    fn first(&self, number: u32, envelope: &Envelope) {
+        self.hand_out(number, envelope, false);
+    }
+
+    fn again(&self, number: u32, envelope: &Envelope) {
+        self.hand_out(number, envelope, true);
+    }
+
+    /// Loses every delivery up to this number.
+    fn cut(&self, number: u32) {
+        self.cut.store(number, SeqCst);
+    }
+
+    fn fail_next(&self, fault: Fault) {
+        self.faults.lock().unwrap().push_back(fault);
+    }
+
+    fn say(&self, number: u32, what: &str) {
+        self.said.lock().unwrap().push(format!("{number} {what}"));
+    }
+
+    fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap().clone()
+    }
+
+    async fn until_said(&self, what: &[&str]) {
+        until(|| self.said() == what).await;
+    }
+}
+
+impl Handed {
+    fn settle(mut self, verb: &str) -> Settled<Self> {
+        self.settled = true;
+        if self.number <= self.script.cut.load(SeqCst) {
+            return Err(Unsettled::lost(gone()));
+        }
+        let fault = self.script.faults.lock().unwrap().pop_front();
+        match fault {
+            None => self.script.say(self.number, verb),
+            Some(Fault::Lost) => return Err(Unsettled::lost(gone())),
+            Some(Fault::Back) => {
+                self.settled = false;
+                return Err(Unsettled::back(self, gone()));
+            }
+            Some(Fault::Stored) => {
+                self.script.say(self.number, &format!("{verb} but ack"));
+                return Err(Unsettled::stored(gone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Handed {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.script.say(self.number, "dropped");
+        }
+    }
+}
+
+impl Delivery for Handed {
+    fn envelope(&self) -> &Envelope {
+        &self.envelope
+    }
+
+    fn redelivered(&self) -> bool {
+        self.redelivered
+    }
+
+    async fn ack(self) -> Settled<Self> {
+        self.settle("ack")
+    }
+
+    async fn retry(self, _: &Envelope, _: Duration) -> Settled<Self> {
+        self.settle("retry")
+    }
+
+    async fn defer(self, _: &Envelope, _: Duration) -> Settled<Self> {
+        self.settle("defer")
+    }
+
+    async fn dead_letter(self, _: &str) -> Settled<Self> {
+        self.settle("dead-letter")
+    }
+
+    async fn release(self) -> Settled<Self> {
+        self.settle("release")
+    }
+}
+
+impl Backend for Script {
+    type Delivery = Handed;
+    type Deliveries = std::pin::Pin<Box<Receiver<Result<Handed>>>>;
+
+    async fn declare(&self, _: &[QueueConfig]) -> Result<()> {
+        Ok(())
+    }
+
+    async fn publish(&self, _: &Envelope, _: Option<Duration>) -> Result<()> {
+        Ok(())
+    }
+
+    async fn defer(&self, _: &Envelope, _: Duration) -> Result<()> {
+        Ok(())
+    }
+
+    async fn consume(&self, _: &QueueConfig) -> Result<Self::Deliveries> {
+        Ok(Box::pin(self.handed.clone()))
+    }
+
+    async fn close(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What a fact needs: the script, the job, and its runs.
+struct Stage {
+    script: Script,
+    job: Envelope,
+    handle: WorkerHandle,
+    /// One for each run that starts.
+    started: Receiver<()>,
+    /// One lets one run end.
+    end: Sender<()>,
+    heard: Arc<AtomicU32>,
+}
+
+impl Stage {
+    async fn runs(&self, count: usize) {
+        for _ in 0..count {
+            self.started.recv().await.unwrap();
+        }
+    }
+
+    async fn recognised(&self, count: u64) {
+        until(|| self.handle.counts().recognised == count).await;
+    }
+
+    fn end(&self) {
+        self.end.try_send(()).unwrap();
+    }
+
+    async fn failures(&self, count: u64) {
+        until(|| self.handle.settle_failures() == count).await;
+    }
+}
+
+/// Runs a worker for jobs that end like this while `script` lasts, and waits for no other run.
+async fn play<F: Future<Output = ()>>(
+    concurrency: usize,
+    end_as: fn(JobContext) -> Result<(), JobError>,
+    script: impl FnOnce(Arc<Stage>) -> F,
+) -> Report {
+    let backend = Script::new();
+    let (start, started) = async_channel::unbounded();
+    let (end, ends) = async_channel::unbounded();
+    let heard = Arc::<AtomicU32>::default();
+    let worker = Worker::builder(backend.clone())
+        .queues(&[Queue::Main])
+        .concurrency(concurrency)
+        .retry_override(Queue::Main, thrice())
+        .handler_fn(move |_: Work, ctx| {
+            let (start, ends) = (start.clone(), ends.clone());
+            async move {
+                start.send(()).await?;
+                ends.recv().await?;
+                end_as(ctx)
+            }
+        })
+        .on_dead_letter(FnDeadLetterHook::new({
+            let heard = Arc::clone(&heard);
+            move |_| {
+                heard.fetch_add(1, SeqCst);
+                async {}
+            }
+        }));
+    let worker = worker.build().await.unwrap();
+    let stage = Arc::new(Stage {
+        script: backend,
+        job: raw("work", "main", "1"),
+        handle: worker.handle(),
+        started,
+        end,
+        heard,
+    });
+    let report = during(worker, script(Arc::clone(&stage))).await;
+    assert!(stage.started.is_empty(), "no run but those told of");
+    report
+}
+
+fn done(_: JobContext) -> Result<(), JobError> {
+    Ok(())
+}
+
+fn failed(_: JobContext) -> Result<(), JobError> {
+    Err(JobError::retryable("no"))
+}
+
+fn fatal(_: JobContext) -> Result<(), JobError> {
+    Err(JobError::fatal("no"))
+}
+
+facts! {
+    async fn a_job_that_comes_back_while_it_runs_is_settled_by_that_run(_backend) {
+        let report = play(2, done, async |it| {
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            it.script.cut(1);
+            it.script.again(2, &it.job);
+            it.recognised(1).await;
+            it.end();
+            it.script.until_said(&["1 dropped", "2 ack"]).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.succeeded, report.counts.settle_failures), (1, 0));
+    }
+
+    async fn several_cuts_during_one_run_leave_the_last_delivery_to_settle(_backend) {
+        let report = play(2, done, async |it| {
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            for number in 2..=4 {
+                it.script.cut(number - 1);
+                it.script.again(number, &it.job);
+                it.recognised(u64::from(number) - 1).await;
+            }
+            it.end();
+            until(|| it.script.said().len() == 4).await;
+            assert_eq!(it.script.said()[..2], ["1 dropped", "4 ack"]);
+        })
+        .await;
+
+        assert_eq!((report.counts.succeeded, report.counts.recognised), (1, 3));
+    }
+
+    async fn a_job_that_comes_back_after_a_lost_ack_is_only_acked(_backend) {
+        let report = play(2, done, async |it| {
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            it.script.cut(1);
+            it.end();
+            it.failures(1).await;
+            it.script.again(2, &it.job);
+            it.script.until_said(&["2 ack"]).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.succeeded, report.counts.recognised), (1, 1));
+    }
+
+    async fn a_lost_retry_is_made_up_for_when_the_job_comes_back(_backend) {
+        let report = play(2, failed, async |it| {
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            it.script.cut(1);
+            it.end();
+            it.failures(1).await;
+            it.script.again(2, &it.job);
+            it.script.until_said(&["2 retry"]).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.retried, report.counts.recognised), (1, 1));
+    }
+
+    async fn a_job_whose_successor_is_stored_is_only_acked(_backend) {
+        let report = play(2, failed, async |it| {
+            it.script.fail_next(Fault::Stored);
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            it.end();
+            it.failures(1).await;
+            it.script.again(2, &it.job);
+            it.script.until_said(&["1 retry but ack", "2 ack"]).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.retried, report.counts.succeeded), (1, 0));
+    }
+
+    async fn a_settlement_that_is_lost_again_is_kept_again(_backend) {
+        let report = play(2, failed, async |it| {
+            it.script.fail_next(Fault::Stored);
+            it.script.fail_next(Fault::Lost);
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            it.end();
+            it.failures(1).await;
+            it.script.again(2, &it.job);
+            it.failures(2).await;
+            it.script.again(3, &it.job);
+            it.script.until_said(&["1 retry but ack", "3 ack"]).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.retried, report.counts.recognised), (1, 2));
+    }
+
+    async fn a_job_that_was_given_back_is_settled_when_it_comes_back(_backend) {
+        let report = play(2, failed, async |it| {
+            it.script.fail_next(Fault::Back);
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            it.end();
+            it.script.until_said(&["1 release"]).await;
+            it.script.again(2, &it.job);
+            it.script.until_said(&["1 release", "2 retry"]).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.retried, report.counts.given_back), (1, 1));
+    }
+
+    async fn a_job_that_comes_back_before_it_is_given_back_is_settled(_backend) {
+        let report = play(2, failed, async |it| {
+            it.script.fail_next(Fault::Back);
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            it.end();
+            it.failures(1).await;
+            it.script.cut(1);
+            it.script.again(2, &it.job);
+            it.script.until_said(&["1 dropped", "2 retry"]).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.retried, report.counts.given_back), (1, 0));
+    }
+
+    async fn the_hook_hears_once_of_a_job_that_comes_back(_backend) {
+        let report = play(2, fatal, async |it| {
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            it.script.cut(1);
+            it.end();
+            it.failures(1).await;
+            it.script.again(2, &it.job);
+            it.script.until_said(&["2 dead-letter"]).await;
+            assert_eq!(it.heard.load(SeqCst), 1);
+        })
+        .await;
+
+        assert_eq!((report.counts.dead_lettered, report.counts.recognised), (1, 1));
+    }
+
+    async fn a_job_that_was_settled_runs_when_it_comes_again(_backend) {
+        let report = play(2, done, async |it| {
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            it.end();
+            it.script.until_said(&["1 ack"]).await;
+            it.script.again(2, &it.job);
+            it.runs(1).await;
+            it.end();
+            it.script.until_said(&["1 ack", "2 ack"]).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.succeeded, report.counts.recognised), (2, 0));
+    }
+
+    async fn a_job_that_was_enqueued_twice_runs_twice(_backend) {
+        let report = play(2, done, async |it| {
+            it.script.first(1, &it.job);
+            it.script.first(2, &it.job);
+            it.runs(2).await;
+            it.end();
+            it.end();
+            until(|| it.script.said().len() == 2).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.succeeded, report.counts.recognised), (2, 0));
+    }
+
+    async fn both_runs_of_a_job_enqueued_twice_settle_what_comes_back(_backend) {
+        let report = play(2, done, async |it| {
+            it.script.first(1, &it.job);
+            it.script.first(2, &it.job);
+            it.runs(2).await;
+            it.script.cut(2);
+            it.script.again(3, &it.job);
+            it.script.again(4, &it.job);
+            it.recognised(2).await;
+            it.end();
+            it.end();
+            until(|| it.script.said().len() == 4).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.succeeded, report.counts.settle_failures), (2, 0));
+    }
+
+    async fn another_attempt_is_another_run(_backend) {
+        let report = play(2, done, async |it| {
+            it.script.first(1, &it.job);
+            it.script.again(2, &it.job.next_attempt());
+            it.script.again(3, &it.job.deferred(0));
+            it.runs(2).await;
+            it.end();
+            it.runs(1).await;
+            it.end();
+            it.end();
+            until(|| it.script.said().len() == 3).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.succeeded, report.counts.recognised), (3, 0));
+    }
+
+    async fn a_job_that_comes_back_needs_no_slot(_backend) {
+        let report = play(1, done, async |it| {
+            let other = raw("work", "main", "2");
+            it.script.first(1, &it.job);
+            it.runs(1).await;
+            it.script.cut(1);
+            it.script.again(2, &it.job);
+            it.recognised(1).await;
+            it.script.first(3, &other);
+            it.end();
+            it.runs(1).await;
+            // Lost, so that it comes back to a worker whose only slot is taken.
+            it.script.cut(3);
+            it.end();
+            it.failures(1).await;
+            it.script.first(4, &raw("work", "main", "3"));
+            it.runs(1).await;
+            it.script.again(5, &other);
+            until(|| it.script.said().contains(&"5 ack".into())).await;
+            it.end();
+            until(|| it.script.said().contains(&"4 ack".into())).await;
+        })
+        .await;
+
+        assert_eq!((report.counts.succeeded, report.counts.recognised), (3, 2));
+    }
+
+    async fn what_came_back_to_a_run_that_is_dropped_goes_back(_backend) {
+        let backend = Script::new();
+        let job = raw("work", "main", "1");
+        let worker = Worker::builder(backend.clone())
+            .queues(&[Queue::Main])
+            .handler_fn(|_: Work, _| future::pending());
+        let worker = worker.build().await.unwrap();
+        let handle = worker.handle();
+        backend.first(1, &job);
+        backend.again(2, &job);
+
+        future::or(async { drop(worker.run().await) }, until(|| handle.counts().recognised == 1))
+            .await;
+
+        until(|| backend.said().len() == 2).await;
+    }
+}
