@@ -4,7 +4,7 @@ use std::{fmt, future::Future, marker::PhantomData, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Envelope, Job, JobError, QueueSet, RetryPolicy};
+use crate::{Envelope, Job, JobError, QueueSet, RetryPolicy, latch::Latch};
 
 /// Runs the jobs of one type. State lives in `self`.
 ///
@@ -68,15 +68,16 @@ pub struct JobContext {
     pub correlation_id: Option<String>,
     /// Whether this run may repeat an earlier one whose end the broker never heard of.
     pub redelivered: bool,
+    cancel: Latch,
 }
 
 impl JobContext {
-    /// A context to test a handler with.
+    /// A context to test a handler with; never cancelled but by [`with_cancel`](Self::with_cancel).
     pub fn new<J: Job>(attempt: u32, max_attempts: u32) -> Self {
-        Self::first::<J>(Uuid::new_v4(), attempt, max_attempts)
+        Self::first::<J>(Uuid::new_v4(), attempt, max_attempts, Latch::new())
     }
 
-    fn first<J: Job>(job_id: Uuid, attempt: u32, max_attempts: u32) -> Self {
+    fn first<J: Job>(job_id: Uuid, attempt: u32, max_attempts: u32, cancel: Latch) -> Self {
         Self {
             job_id,
             job_type: J::NAME,
@@ -88,17 +89,23 @@ impl JobContext {
             age: Duration::ZERO,
             correlation_id: None,
             redelivered: false,
+            cancel,
         }
     }
 
-    pub(crate) fn of<J: Job>(envelope: &Envelope, max_attempts: u32, redelivered: bool) -> Self {
+    pub(crate) fn of<J: Job>(
+        envelope: &Envelope,
+        max_attempts: u32,
+        redelivered: bool,
+        cancel: Latch,
+    ) -> Self {
         Self {
             deferrals: envelope.deferrals,
             priority: envelope.priority,
             age: envelope.age(),
             correlation_id: envelope.correlation_id.clone(),
             redelivered,
-            ..Self::first::<J>(envelope.job_id, envelope.attempt, max_attempts)
+            ..Self::first::<J>(envelope.job_id, envelope.attempt, max_attempts, cancel)
         }
     }
 
@@ -130,6 +137,26 @@ impl JobContext {
     pub fn with_correlation_id(mut self, id: impl Into<String>) -> Self {
         self.correlation_id = Some(id.into());
         self
+    }
+
+    /// Also answers with what cancels the context, to test a handler with.
+    pub fn with_cancel(mut self) -> (Self, impl FnOnce() + Send + 'static) {
+        self.cancel = Latch::new();
+        let cancel = self.cancel.clone();
+        (self, move || cancel.raise())
+    }
+
+    /// Returns when the worker has been stopping for its `shutdown_grace`: time to come to an end.
+    ///
+    /// What the handler answers then counts as ever: [`JobError::deferred`] for instance has the
+    /// job run again elsewhere. At `shutdown_deadline`, the handler is dropped.
+    pub async fn cancelled(&self) {
+        self.cancel.raised().await;
+    }
+
+    /// Whether [`cancelled`](Self::cancelled) returns at once, for handlers that loop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_raised()
     }
 
     /// Whether a retryable failure of this run is the last.

@@ -65,6 +65,7 @@ mod retry;
 mod backend;
 mod dead_letter;
 mod handler;
+mod latch;
 // Sending and working.
 mod producer;
 mod worker;

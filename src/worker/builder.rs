@@ -9,6 +9,7 @@ use async_lock::Semaphore;
 use super::{
     Worker, WorkerHandle,
     dispatch::Dispatcher,
+    drain::Patience,
     hook::Hook,
     registry::{Entry, Registry},
 };
@@ -30,6 +31,7 @@ pub struct WorkerBuilder<Q, B> {
     hook: Option<Hook>,
     runtime: Option<Runtime>,
     close_backend: bool,
+    patience: Patience,
 }
 
 impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
@@ -45,6 +47,7 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
             hook: None,
             runtime: None,
             close_backend: false,
+            patience: Patience::default(),
         }
     }
 
@@ -122,6 +125,23 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
         self
     }
 
+    /// How long a worker that stops waits for its handlers before
+    /// [`JobContext::cancelled`] tells them to end; 20 s by default.
+    pub fn shutdown_grace(mut self, grace: Duration) -> Self {
+        self.patience.grace = grace;
+        self
+    }
+
+    /// How long a worker that stops waits for its handlers, `shutdown_grace` included, before it
+    /// drops them and gives their jobs back; 25 s by default.
+    ///
+    /// [`Worker::run`] returns by then or within 4 s more, whatever the backend does: in time for
+    /// the 30 s that Kubernetes leaves between SIGTERM and SIGKILL. [`Duration::MAX`] is no limit.
+    pub fn shutdown_deadline(mut self, deadline: Duration) -> Self {
+        self.patience.deadline = deadline;
+        self
+    }
+
     /// Declares the queues consumed and nothing else.
     ///
     /// # Errors
@@ -156,6 +176,7 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
                 handle: WorkerHandle::new(),
             }),
             close_backend: self.close_backend,
+            patience: self.patience,
             set: PhantomData,
         })
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_lite::future::or;
+
 use super::{
     WorkerHandle, hook::Hook, ledger::Run, outcome::Outcome, panic::Contained, plan::Rules,
     registry::Registry, settle::Ending,
@@ -24,12 +26,30 @@ impl Dispatcher {
         let (outcome, rules) = match self.registry.get(&envelope.job_type) {
             None => (Outcome::NoHandler, Rules::default()),
             Some(entry) => {
-                let attempt = entry.attempt(envelope, delivery.redelivered());
+                let attempt =
+                    entry.attempt(envelope, delivery.redelivered(), self.handle.on_cancel());
                 (self.limited(attempt.run).await, attempt.rules)
             }
         };
         let ending = Ending::new(outcome, rules);
         self.conclude(run, delivery, ending).await;
+    }
+
+    /// Does `work` and counts its end, unless the worker drops what runs.
+    pub(super) async fn unless_dropped(&self, work: impl Future<Output = ()>) {
+        let dropped = async {
+            self.handle.aborted().await;
+            true
+        };
+        let worked = async {
+            work.await;
+            false
+        };
+        if or(dropped, worked).await {
+            self.handle.count(|counts| &mut counts.dropped);
+        } else if self.handle.is_shutdown() {
+            self.handle.count(|counts| &mut counts.drained);
+        }
     }
 
     async fn limited(&self, run: Contained<'_, Outcome>) -> Outcome {

@@ -2,6 +2,7 @@
 
 mod builder;
 mod dispatch;
+mod drain;
 mod hook;
 mod ledger;
 mod outcome;
@@ -12,7 +13,7 @@ mod registry;
 mod settle;
 mod stop;
 
-use std::{convert::Infallible, fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, sync::Arc, time::Instant};
 
 use async_lock::Semaphore;
 use futures_lite::future::or;
@@ -22,6 +23,7 @@ pub use stop::{Counts, Report, StopReason, WorkerHandle};
 
 use crate::{Backend, Chain, QueueConfig, QueueSet, Result, RetryPolicy, Runtime};
 use dispatch::Dispatcher;
+use drain::Patience;
 use pull::Puller;
 
 /// Consumes queues and runs their jobs, so many at a time.
@@ -44,6 +46,7 @@ pub struct Worker<Q, B> {
     slots: Arc<Semaphore>,
     dispatcher: Arc<Dispatcher>,
     close_backend: bool,
+    patience: Patience,
     set: PhantomData<fn(Q)>,
 }
 
@@ -77,16 +80,18 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
     /// Runs jobs until [`WorkerHandle::shutdown`] or until a subscription ends.
     ///
     /// Jobs that have not started then go back to their queues at once, those that run are waited
-    /// for. Dropped, the future gives back the running ones too.
+    /// for as [`shutdown`](WorkerHandle::shutdown) says, whatever it was that ended. Dropped, the
+    /// future gives back the running ones too.
     ///
     /// # Errors
     /// What ended a subscription. [`ConsumerStopped`](crate::Error::ConsumerStopped) also when the
     /// backend was closed before the shutdown was asked for.
     pub async fn run(self) -> Result<Report> {
         let handle = self.handle();
+        // A run that is dropped ends its tasks.
+        let _end = DropRunning(&handle);
         log::info!("{self:?} starts");
         let (alive, running) = async_channel::bounded(1);
-        let (pulling, stop) = async_channel::bounded::<Infallible>(1);
         let (ended, end) = async_channel::bounded(1);
         let puller = Puller {
             backend: self.backend.clone(),
@@ -98,14 +103,12 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
         };
         // Beside the handlers, so that a delivery starts its job without waking another thread.
         self.dispatcher.runtime.spawn(async move {
-            let dropped = async {
-                let _closed = stop.recv().await;
-            };
+            let handle = &puller.dispatcher.handle;
             let pulled = async {
                 let Err(error) = puller.pull_all().await;
                 let _ = ended.try_send(error);
             };
-            or(or(puller.dispatcher.handle.stopped(), dropped), pulled).await;
+            or(or(handle.stopped(), handle.aborted()), pulled).await;
         })?;
         let stopped = async {
             handle.stopped().await;
@@ -118,10 +121,11 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
             result = Ok(());
         }
         // The subscriptions and each task hold one: when all are gone, all is settled.
-        drop(pulling);
-        alive.closed().await;
+        let (patience, runtime, stopped) =
+            (self.patience, &self.dispatcher.runtime, Instant::now());
+        patience.drain(runtime, &handle, &alive).await;
         if self.close_backend
-            && let Err(error) = self.backend.close().await
+            && let Err(error) = patience.close(runtime, &self.backend, stopped).await
         {
             log::warn!("cannot close the backend: {}", Chain(&error));
             result = result.and(Err(error));
@@ -132,6 +136,14 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
             Err(error) => log::error!("the worker stops: {}: {:?}", Chain(error), report.counts),
         }
         result.map(|()| report)
+    }
+}
+
+struct DropRunning<'a>(&'a WorkerHandle);
+
+impl Drop for DropRunning<'_> {
+    fn drop(&mut self) {
+        self.0.drop_running();
     }
 }
 

@@ -4,16 +4,17 @@ use std::{convert::Infallible, future, sync::Arc, time::Instant};
 
 use async_channel::Receiver;
 use async_lock::Semaphore;
-use futures_lite::{StreamExt, future::or};
+use futures_lite::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use super::{
+    WorkerHandle,
     dispatch::Dispatcher,
     ledger::{Arrival, Key, Ledger},
 };
 use crate::{Backend, Delivery, Error, QueueConfig, Result};
 
-/// Held by every task of a run: closed when the run is dropped.
+/// Held by every task of a run, which waits for all of them to be gone.
 pub(super) type Running = Receiver<Infallible>;
 
 /// Starts the jobs of a worker's queues.
@@ -47,16 +48,19 @@ impl<B: Backend> Puller<B> {
             let Some(delivery) = self.recognise(delivery)? else {
                 continue;
             };
+            let waiting = Waiting::new(delivery, &self.dispatcher.handle);
             // Pull first: an idle queue must not sit on a slot another queue needs.
             let slot = self.slots.acquire_arc().await;
             if self.dispatcher.handle.is_shutdown() {
                 // This very poll is older than the shutdown, and about to be dropped.
                 return future::pending().await;
             }
+            let delivery = waiting.start();
             let run = self.ledger.start(Key::of(delivery.envelope()));
             let dispatcher = Arc::clone(&self.dispatcher);
             self.spawn(async move {
-                dispatcher.dispatch(run, delivery).await;
+                let work = dispatcher.dispatch(run, delivery);
+                dispatcher.unless_dropped(work).await;
                 // The job is settled or back before the slot is free.
                 drop(slot);
             })?;
@@ -77,7 +81,10 @@ impl<B: Backend> Puller<B> {
                 log::debug!("job {id} came back after it ran");
                 let dispatcher = Arc::clone(&self.dispatcher);
                 // Nothing runs, so it needs no slot.
-                self.spawn(async move { dispatcher.conclude(run, delivery, ending).await })?;
+                self.spawn(async move {
+                    let work = dispatcher.conclude(run, delivery, ending);
+                    dispatcher.unless_dropped(work).await;
+                })?;
             }
         }
         let handle = &self.dispatcher.handle;
@@ -85,14 +92,39 @@ impl<B: Backend> Puller<B> {
         Ok(None)
     }
 
-    /// Does `work` in a task that ends with this run of the worker.
+    /// Does `work` in a task that the run of the worker waits for.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let running = self.running.clone();
         self.dispatcher.runtime.spawn(async move {
-            let dropped = async {
-                let _closed = running.recv().await;
-            };
-            or(dropped, work).await;
+            work.await;
+            drop(running);
         })
+    }
+}
+
+/// A delivery that waits for its slot. Dropped, it goes back and is counted.
+struct Waiting<'a, D> {
+    delivery: Option<D>,
+    handle: &'a WorkerHandle,
+}
+
+impl<'a, D> Waiting<'a, D> {
+    fn new(delivery: D, handle: &'a WorkerHandle) -> Self {
+        Self {
+            delivery: Some(delivery),
+            handle,
+        }
+    }
+
+    fn start(mut self) -> D {
+        self.delivery.take().expect("only this takes it")
+    }
+}
+
+impl<D> Drop for Waiting<'_, D> {
+    fn drop(&mut self) {
+        if self.delivery.take().is_some() {
+            self.handle.count(|counts| &mut counts.unstarted);
+        }
     }
 }

@@ -7,7 +7,9 @@ use super::{
     panic::{Contained, catch},
     plan::Rules,
 };
-use crate::{Envelope, Error, Job, JobContext, JobHandler, QueueSet, Result, RetryPolicy};
+use crate::{
+    Envelope, Error, Job, JobContext, JobHandler, QueueSet, Result, RetryPolicy, latch::Latch,
+};
 
 /// Every handler of a worker by each name it answers to.
 pub(super) struct Registry(HashMap<&'static str, Arc<Entry>>);
@@ -61,8 +63,15 @@ impl Entry {
     }
 
     /// Decodes the payload and asks for the policy; nothing runs until the answer is awaited.
-    pub(super) fn attempt(&self, envelope: &Envelope, redelivered: bool) -> Attempt<'_> {
-        let (policy, run) = self.handler.attempt(envelope, redelivered, self.policy);
+    pub(super) fn attempt(
+        &self,
+        envelope: &Envelope,
+        redelivered: bool,
+        cancel: &Latch,
+    ) -> Attempt<'_> {
+        let (policy, run) = self
+            .handler
+            .attempt(envelope, redelivered, cancel, self.policy);
         Attempt {
             rules: Rules {
                 policy: Some(policy),
@@ -85,6 +94,7 @@ trait Run: Send + Sync {
         &self,
         envelope: &Envelope,
         redelivered: bool,
+        cancel: &Latch,
         policy: RetryPolicy,
     ) -> (RetryPolicy, Contained<'_, Outcome>);
 }
@@ -94,6 +104,7 @@ impl<H: JobHandler> Run for H {
         &self,
         envelope: &Envelope,
         redelivered: bool,
+        cancel: &Latch,
         policy: RetryPolicy,
     ) -> (RetryPolicy, Contained<'_, Outcome>) {
         let ends = |outcome| (policy, Contained::new(future::ready(outcome)));
@@ -107,7 +118,8 @@ impl<H: JobHandler> Run for H {
             Err(panic) => return ends(Outcome::panicked(&panic)),
         };
         let policy = own.unwrap_or(policy);
-        let ctx = JobContext::of::<H::Job>(envelope, policy.max_attempts.max(1), redelivered);
+        let max_attempts = policy.max_attempts.max(1);
+        let ctx = JobContext::of::<H::Job>(envelope, max_attempts, redelivered, cancel.clone());
         // Called inside, so that a panic before the first await is contained as well.
         let run = async move { self.handle(job, ctx).await.into() };
         (policy, Contained::new(run))

@@ -1,40 +1,51 @@
 //! [`WorkerHandle`], to stop and watch a worker, and [`Report`], how it went.
 
 use std::{
-    convert::Infallible,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use async_channel::{Receiver, Sender};
+use crate::latch::Latch;
 
 /// Stops a worker and counts for it. Clones are the same handle.
 #[derive(Clone)]
 pub struct WorkerHandle {
-    // Nothing is ever sent: that the channel is closed is the signal.
-    stop: (Sender<Infallible>, Receiver<Infallible>),
+    stop: Latch,
+    cancel: Latch,
+    abort: Latch,
     counts: Arc<Mutex<Counts>>,
 }
 
 impl WorkerHandle {
     pub(super) fn new() -> Self {
         Self {
-            stop: async_channel::bounded(1),
+            stop: Latch::new(),
+            cancel: Latch::new(),
+            abort: Latch::new(),
             counts: Arc::default(),
         }
     }
 
-    /// Asks the worker to stop and returns at once.
+    /// Asks the worker to stop and returns at once; another call changes nothing.
     ///
-    /// What has not started goes back to its queue, what runs is waited for, then
-    /// [`Worker::run`](crate::Worker::run) returns. Before `run`, it makes `run` return at once.
+    /// What has not started goes back to its queue at once. What runs is waited for, told to end
+    /// after [`shutdown_grace`](crate::WorkerBuilder::shutdown_grace) and dropped at
+    /// [`shutdown_deadline`](crate::WorkerBuilder::shutdown_deadline), which gives its job back.
+    /// Then [`Worker::run`](crate::Worker::run) returns. Before `run`, it makes `run` return at
+    /// once.
     pub fn shutdown(&self) {
-        self.stop.0.close();
+        self.stop.raise();
     }
 
-    /// Whether [`shutdown`](Self::shutdown) was called.
+    /// Like [`shutdown`](Self::shutdown), with its deadline now.
+    pub fn abort(&self) {
+        self.shutdown();
+        self.drop_running();
+    }
+
+    /// Whether [`shutdown`](Self::shutdown) or [`abort`](Self::abort) was called.
     pub fn is_shutdown(&self) -> bool {
-        self.stop.0.is_closed()
+        self.stop.is_raised()
     }
 
     /// What has happened so far.
@@ -49,7 +60,32 @@ impl WorkerHandle {
 
     /// Returns once [`shutdown`](Self::shutdown) was called.
     pub(super) async fn stopped(&self) {
-        self.stop.0.closed().await;
+        self.stop.raised().await;
+    }
+
+    /// Tells the handlers to end.
+    pub(super) fn cancel(&self) {
+        self.cancel.raise();
+    }
+
+    /// What [`cancel`](Self::cancel) raises.
+    pub(super) fn on_cancel(&self) -> &Latch {
+        &self.cancel
+    }
+
+    /// Drops the handlers, which gives their jobs back.
+    pub(super) fn drop_running(&self) {
+        self.cancel();
+        self.abort.raise();
+    }
+
+    pub(super) fn is_aborted(&self) -> bool {
+        self.abort.is_raised()
+    }
+
+    /// Returns once the handlers are to be dropped.
+    pub(super) async fn aborted(&self) {
+        self.abort.raised().await;
     }
 
     pub(super) fn count(&self, what: fn(&mut Counts) -> &mut u64) {
@@ -110,6 +146,14 @@ pub struct Counts {
     pub recognised: u64,
     /// Given back to the queue because they could not be settled.
     pub given_back: u64,
+    /// Ended after the shutdown was asked for; counted by what came of them, too.
+    pub drained: u64,
+    /// Given back when the worker stopped, before they started. What the backend had prefetched
+    /// and not handed over yet goes back as well, and is not counted.
+    pub unstarted: u64,
+    /// Dropped before they had ended, by the deadline of a shutdown or with the worker's `run`,
+    /// and given back.
+    pub dropped: u64,
     /// Settlements the backend did not carry out, whatever came of the job then.
     pub settle_failures: u64,
 }

@@ -110,6 +110,8 @@ promises! {
         concurrency_is_never_exceeded
         a_busy_queue_runs_beside_idle_ones
         a_shutdown_gives_back_what_has_not_started
+        a_handler_that_is_told_to_end_is_settled
+        a_handler_that_goes_on_is_dropped_and_its_job_runs_elsewhere
         a_refused_retry_is_dead_lettered
         a_job_without_handler_is_dead_lettered
     ;

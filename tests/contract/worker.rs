@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_lite::future;
-use queuey_rabbitmq::{QueueConfig, WorkerBuilder, prelude::*};
+use queuey_rabbitmq::{Counts, QueueConfig, WorkerBuilder, prelude::*};
 
 use crate::{
     harness::*,
@@ -179,6 +179,73 @@ pub async fn a_shutdown_gives_back_what_has_not_started(h: impl Harness) {
 
     assert_eq!(report.unwrap().counts.succeeded, 1);
     assert_eq!(h.ready(&queue.name).await, 4);
+}
+
+pub async fn a_handler_that_is_told_to_end_is_settled(h: impl Harness) {
+    let queue = h.declared().await;
+    h.publish(&queue, 1).await;
+    let (started, starts) = async_channel::bounded::<()>(1);
+
+    let worker = worker(&h, &queue)
+        .shutdown_grace(20 * MS)
+        .handler_fn(move |Number(_), ctx: JobContext| {
+            let started = started.clone();
+            async move {
+                started.send(()).await?;
+                ctx.cancelled().await;
+                Ok(())
+            }
+        })
+        .build()
+        .await
+        .unwrap();
+    let counts = stopped_once(worker, starts).await;
+
+    assert_eq!((counts.succeeded, counts.drained), (1, 1));
+    assert_eq!(h.ready(&queue.name).await, 0);
+}
+
+pub async fn a_handler_that_goes_on_is_dropped_and_its_job_runs_elsewhere(h: impl Harness) {
+    let queue = h.declared().await;
+    h.publish(&queue, 1).await;
+    let (started, starts) = async_channel::bounded::<()>(1);
+
+    let stubborn = worker(&h, &queue)
+        .shutdown_deadline(20 * MS)
+        .handler_fn(move |Number(_), _| {
+            let started = started.clone();
+            async move {
+                started.send(()).await?;
+                future::pending().await
+            }
+        })
+        .build()
+        .await
+        .unwrap();
+    let counts = stopped_once(stubborn, starts).await;
+
+    assert_eq!((counts.dropped, counts.succeeded), (1, 0));
+    h.until_ready(&queue, 1).await;
+    let builder = worker(&h, &queue).handler_fn(|Number(_), ctx: JobContext| async move {
+        assert!(ctx.redelivered);
+        Ok(())
+    });
+    run_until(builder, "the second run", |counts| counts.succeeded == 1).await;
+    assert_eq!(h.ready(&queue.name).await, 0);
+}
+
+/// Runs `worker` until its first job has started, then shuts it down.
+async fn stopped_once<B: Backend>(
+    worker: Worker<Named, B>,
+    starts: async_channel::Receiver<()>,
+) -> Counts {
+    let handle = worker.handle();
+    let operator = async {
+        starts.recv().await.unwrap();
+        handle.shutdown();
+    };
+    let (report, ()) = within("the end", future::zip(worker.run(), operator)).await;
+    report.unwrap().counts
 }
 
 pub async fn a_refused_retry_is_dead_lettered(h: impl Harness) {

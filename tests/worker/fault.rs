@@ -33,6 +33,8 @@ pub(crate) enum Fault {
     Back,
     /// Nobody knows what became of the delivery.
     Lost,
+    /// Settlements are never answered, and neither is a close.
+    Silent,
     /// Each subscription fails once it has been empty.
     Stream,
 }
@@ -88,12 +90,15 @@ impl Backend for Faulty {
                 };
                 stream::select(deliveries, stream::once(cut)).boxed()
             }
-            Fault::Back | Fault::Lost => deliveries.boxed(),
+            Fault::Back | Fault::Lost | Fault::Silent => deliveries.boxed(),
         })
     }
 
-    fn close(&self) -> impl Future<Output = Result<()>> + Send {
-        future::ready(Err(gone()))
+    async fn close(&self) -> Result<()> {
+        if self.fault == Fault::Silent {
+            future::pending::<()>().await;
+        }
+        Err(gone())
     }
 }
 
@@ -104,7 +109,10 @@ pub(crate) struct FaultyDelivery {
 
 impl FaultyDelivery {
     /// Fails if that is what the backend does now.
-    fn sound(self) -> std::result::Result<MemoryDelivery, Unsettled<Self>> {
+    async fn sound(self) -> std::result::Result<MemoryDelivery, Unsettled<Self>> {
+        if self.backend.fault == Fault::Silent {
+            future::pending::<()>().await;
+        }
         let left = &self.backend.left;
         match left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
             Err(_) => Ok(self.inner),
@@ -124,19 +132,19 @@ impl Delivery for FaultyDelivery {
     }
 
     async fn ack(self) -> Settled<Self> {
-        sunk(self.sound()?.ack().await)
+        sunk(self.sound().await?.ack().await)
     }
 
     async fn retry(self, next: &Envelope, delay: Duration) -> Settled<Self> {
-        sunk(self.sound()?.retry(next, delay).await)
+        sunk(self.sound().await?.retry(next, delay).await)
     }
 
     async fn defer(self, next: &Envelope, delay: Duration) -> Settled<Self> {
-        sunk(self.sound()?.defer(next, delay).await)
+        sunk(self.sound().await?.defer(next, delay).await)
     }
 
     async fn dead_letter(self, reason: &str) -> Settled<Self> {
-        sunk(self.sound()?.dead_letter(reason).await)
+        sunk(self.sound().await?.dead_letter(reason).await)
     }
 
     async fn release(self) -> Settled<Self> {

@@ -25,6 +25,7 @@ mod policy;
 mod redelivery;
 mod registry;
 mod settle;
+mod shutdown;
 mod stop;
 
 use std::{future::Future, sync::Once, time::Duration};
