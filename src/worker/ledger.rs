@@ -10,7 +10,7 @@ use std::{
 use uuid::Uuid;
 
 use super::settle::Ending;
-use crate::Envelope;
+use crate::{Envelope, QueueConfig};
 
 // A job comes back within seconds of its connection, and no more of them than ran at once; what is
 // still here after an hour went to another worker.
@@ -35,15 +35,23 @@ impl Key {
     }
 }
 
-/// The runs in progress, and how those ended whose settlement failed.
-///
-/// What was settled is forgotten: should its key come again, the job was enqueued twice.
-pub(super) struct Ledger<D>(Mutex<Pages<D>>);
+// An ack that does not arrive is known to be lost within two heartbeats of 60 s.
+const SETTLED_FOR: Duration = Duration::from_secs(120);
+
+/// The runs in progress, how those ended whose settlement failed, and the last that were settled:
+/// an ack can be lost without a word. The broker lets no more deliveries be unacked than are
+/// prefetched, so no more acks can be on their way.
+pub(super) struct Ledger<D> {
+    pages: Mutex<Pages<D>>,
+    most_settled: usize,
+}
 
 struct Pages<D> {
     jobs: HashMap<Key, Known<D>>,
     /// When each ending was kept, oldest first, also of those that were asked for since.
     kept: VecDeque<(Instant, Key)>,
+    /// When the last jobs were settled, oldest first.
+    settled: VecDeque<(Instant, Key)>,
 }
 
 /// What is known of one key. Forgotten once nothing runs and nothing is kept.
@@ -69,9 +77,24 @@ pub(super) enum Arrival<D> {
     Running,
     /// Its run has ended and it is to be settled like this.
     Ended(Run<D>, D, Ending),
+    /// Its run was settled, and nobody heard of it.
+    Settled(D),
 }
 
 impl<D> Ledger<D> {
+    /// For a worker of `queues`.
+    pub(super) fn new(queues: &[QueueConfig]) -> Self {
+        let prefetched = queues.iter().map(|queue| match queue.prefetch {
+            0 => MOST_KEPT,
+            some => some.into(),
+        });
+        Self {
+            pages: Mutex::default(),
+            // Twice, since what comes back can lie behind newer jobs of a higher priority.
+            most_settled: (2 * prefetched.sum::<usize>()).min(MOST_KEPT),
+        }
+    }
+
     pub(super) fn start(self: &Arc<Self>, key: Key) -> Run<D> {
         self.pages().jobs.entry(key).or_default().running += 1;
         Run {
@@ -85,7 +108,13 @@ impl<D> Ledger<D> {
         let mut pages = self.pages();
         pages.forget_old(now);
         let Some(known) = pages.jobs.get_mut(&key) else {
-            return Arrival::New(delivery);
+            let recent = |(at, of): &(Instant, Key)| {
+                *of == key && now.saturating_duration_since(*at) <= SETTLED_FOR
+            };
+            return match pages.settled.iter().any(recent) {
+                true => Arrival::Settled(delivery),
+                false => Arrival::New(delivery),
+            };
         };
         let Some((_, ending)) = known.endings.pop() else {
             known.twins.push(delivery);
@@ -96,11 +125,20 @@ impl<D> Ledger<D> {
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages<D>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<D> Run<D> {
+    /// The job is settled, as far as we know.
+    pub(super) fn settled(&self, now: Instant) {
+        let mut pages = self.ledger.pages();
+        if pages.settled.len() >= self.ledger.most_settled {
+            pages.settled.pop_front();
+        }
+        pages.settled.push_back((now, self.key));
+    }
+
     /// The delivery that came back last: the older ones can no longer be settled.
     pub(super) fn newest(&self) -> Option<D> {
         let mut pages = self.ledger.pages();
@@ -160,12 +198,13 @@ impl<D> Pages<D> {
     }
 }
 
-impl<D> Default for Ledger<D> {
+impl<D> Default for Pages<D> {
     fn default() -> Self {
-        Self(Mutex::new(Pages {
+        Self {
             jobs: HashMap::new(),
             kept: VecDeque::new(),
-        }))
+            settled: VecDeque::new(),
+        }
     }
 }
 
@@ -185,6 +224,10 @@ mod tests {
     use crate::worker::{outcome::Outcome, plan::Rules};
 
     type Book = Arc<Ledger<&'static str>>;
+
+    fn book() -> Book {
+        Arc::new(Ledger::new(&[QueueConfig::new("main").prefetch(2)]))
+    }
 
     fn key(number: u128) -> Key {
         Key {
@@ -212,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_was_settled_leaves_nothing() {
-        let ledger = Book::default();
+        let ledger = book();
 
         drop([ledger.start(key(1)), ledger.start(key(1))]);
 
@@ -221,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_newest_endings_are_kept_up_to_the_bound() {
-        let (ledger, now) = (Book::default(), Instant::now());
+        let (ledger, now) = (book(), Instant::now());
 
         for number in 0..10_005 {
             lose(&ledger, number, now + Duration::from_nanos(number as u64));
@@ -235,7 +278,7 @@ mod tests {
 
     #[test]
     fn an_ending_is_kept_for_an_hour() {
-        let (ledger, now) = (Book::default(), Instant::now());
+        let (ledger, now) = (book(), Instant::now());
 
         lose(&ledger, 0, now);
         lose(&ledger, 1, now);
@@ -250,7 +293,7 @@ mod tests {
 
     #[test]
     fn an_ending_is_given_out_once() {
-        let (ledger, now) = (Book::default(), Instant::now());
+        let (ledger, now) = (book(), Instant::now());
 
         lose(&ledger, 0, now);
 
@@ -259,8 +302,23 @@ mod tests {
     }
 
     #[test]
+    fn the_last_that_were_settled_are_known_for_a_while() {
+        let (ledger, now) = (book(), Instant::now());
+
+        for number in 0..5 {
+            ledger.start(key(number)).settled(now);
+        }
+
+        let settled =
+            |number, at| matches!(ledger.recognise(key(number), "", at), Arrival::Settled(_));
+        assert!(!settled(0, now), "twice as many as are prefetched are kept");
+        assert!(settled(1, now) && settled(4, now + SETTLED_FOR));
+        assert!(!settled(4, now + SETTLED_FOR + Duration::from_nanos(1)));
+    }
+
+    #[test]
     fn each_of_two_runs_settles_one_twin() {
-        let (ledger, now) = (Book::default(), Instant::now());
+        let (ledger, now) = (book(), Instant::now());
         let (first, second) = (ledger.start(key(1)), ledger.start(key(1)));
 
         for twin in ["old", "new"] {

@@ -24,6 +24,7 @@ pub use stop::{Counts, Report, StopReason, WorkerHandle};
 use crate::{Backend, Chain, QueueConfig, QueueSet, Result, RetryPolicy, Runtime};
 use dispatch::Dispatcher;
 use drain::Patience;
+use ledger::Ledger;
 use pull::Puller;
 
 /// Consumes queues and runs their jobs, so many at a time.
@@ -95,10 +96,10 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
         let (ended, end) = async_channel::bounded(1);
         let puller = Puller {
             backend: self.backend.clone(),
+            ledger: Arc::new(Ledger::new(&self.queues)),
             queues: self.queues,
             slots: self.slots,
             dispatcher: self.dispatcher.clone(),
-            ledger: Arc::default(),
             running,
         };
         // Beside the handlers, so that a delivery starts its job without waking another thread.

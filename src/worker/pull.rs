@@ -45,14 +45,18 @@ impl<B: Backend> Puller<B> {
         loop {
             let delivery = deliveries.next().await;
             let delivery = delivery.ok_or_else(|| Error::ConsumerStopped(queue.name.clone()))??;
-            let Some(delivery) = self.recognise(delivery)? else {
+            let waiting = Waiting::new(delivery, &self.dispatcher.handle);
+            if self.dispatcher.handle.is_shutdown() {
+                // This very poll is older than the shutdown, and about to be dropped.
+                return future::pending().await;
+            }
+            let Some(delivery) = self.recognise(waiting.start())? else {
                 continue;
             };
             let waiting = Waiting::new(delivery, &self.dispatcher.handle);
             // Pull first: an idle queue must not sit on a slot another queue needs.
             let slot = self.slots.acquire_arc().await;
             if self.dispatcher.handle.is_shutdown() {
-                // This very poll is older than the shutdown, and about to be dropped.
                 return future::pending().await;
             }
             let delivery = waiting.start();
@@ -77,6 +81,11 @@ impl<B: Backend> Puller<B> {
         match self.ledger.recognise(key, delivery, Instant::now()) {
             Arrival::New(delivery) => return Ok(Some(delivery)),
             Arrival::Running => log::debug!("job {id} came back while it runs"),
+            Arrival::Settled(delivery) => {
+                log::debug!("job {id} came back after it was settled");
+                let dispatcher = Arc::clone(&self.dispatcher);
+                self.spawn(async move { dispatcher.ack_again(delivery).await })?;
+            }
             Arrival::Ended(run, delivery, ending) => {
                 log::debug!("job {id} came back after it ran");
                 let dispatcher = Arc::clone(&self.dispatcher);

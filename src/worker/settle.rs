@@ -66,7 +66,7 @@ impl Dispatcher {
         }
         loop {
             let in_hand = match self.settle(delivery, &mut ending, &job).await {
-                Fate::Settled => return,
+                Fate::Settled => return run.settled(Instant::now()),
                 Fate::Lost => None,
                 Fate::Refused(back) => {
                     future::or(self.runtime.sleep(PAUSE), self.handle.stopped()).await;
@@ -153,6 +153,16 @@ impl Dispatcher {
                 self.handle.count(|counts| &mut counts.dead_lettered);
                 log::error!("{job}: dead-lettered: {}", letter.reason);
             }
+        }
+    }
+
+    /// Acks a job that was settled before, when the answer did not arrive.
+    pub(super) async fn ack_again<D: Delivery>(&self, delivery: D) {
+        let job = Label::of(delivery.envelope());
+        if let Err(unsettled) = delivery.ack().await {
+            self.handle.count(|counts| &mut counts.settle_failures);
+            let error = Chain(&unsettled.error);
+            log::warn!("{job}: cannot ack again, the broker hands it out once more: {error}");
         }
     }
 

@@ -420,20 +420,18 @@ facts! {
         assert_eq!((report.counts.dead_lettered, report.counts.recognised), (1, 1));
     }
 
-    async fn a_job_that_was_settled_runs_when_it_comes_again(_backend) {
+    async fn a_job_whose_ack_did_not_arrive_is_acked_again_and_not_run(_backend) {
         let report = play(2, done, async |it| {
             it.script.first(1, &it.job);
             it.runs(1).await;
             it.end();
             it.script.until_said(&["1 ack"]).await;
             it.script.again(2, &it.job);
-            it.runs(1).await;
-            it.end();
             it.script.until_said(&["1 ack", "2 ack"]).await;
         })
         .await;
 
-        assert_eq!((report.counts.succeeded, report.counts.recognised), (2, 0));
+        assert_eq!((report.counts.succeeded, report.counts.recognised), (1, 1));
     }
 
     async fn a_job_that_was_enqueued_twice_runs_twice(_backend) {
