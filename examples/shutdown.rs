@@ -1,6 +1,8 @@
-//! A worker that is told to stop finishes what runs and gives back what has not started.
+//! A worker that gets SIGTERM finishes what runs and gives back what has not started.
+//!
+//! A second SIGTERM, or Ctrl-C, would give back what runs too.
 
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
 use queuey_rabbitmq::prelude::*;
 
@@ -40,15 +42,25 @@ fn main() -> Result<(), Error> {
             .await?;
         let handle = worker.handle();
         let operator = async {
-            // A real program waits for SIGTERM here.
             while starts.recv().await != Ok(2) {}
             println!("shutting down");
-            handle.shutdown();
+            if !terminate() {
+                // No signals on this system: the program ends its worker itself.
+                handle.shutdown();
+            }
         };
-        let (report, ()) = futures_lite::future::zip(worker.run(), operator).await;
+        let run = worker.run_until_signal();
+        let (report, ()) = futures_lite::future::zip(run, operator).await;
 
         let (done, left) = (report?.counts.succeeded, backend.pending("videos").len());
         println!("{done} done, {left} back in the queue");
         Ok(())
     })
+}
+
+/// Does to this process what Kubernetes, systemd and Docker do to stop one.
+fn terminate() -> bool {
+    let kill = ["-c", "kill -s TERM $PPID"];
+    let sent = Command::new("sh").args(kill).status();
+    cfg!(unix) && sent.is_ok_and(|status| status.success())
 }

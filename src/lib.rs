@@ -48,6 +48,7 @@
 //! | `async-global-executor` (default), `smol`, `tokio` | runtimes; see [`Runtime`] |
 //! | `rustls` (default) | TLS by `rustls-ring` with `rustls-native-certs`; builds without CMake |
 //! | `rustls-aws-lc-rs`, `rustls-platform-verifier`, `rustls-webpki-roots`, `native-tls`, `openssl`, `openssl-vendored` | other TLS stacks and roots |
+//! | `signals` | [`Worker`] has `run_until_signal`: SIGTERM and Ctrl-C end it in stages |
 //! | `queuey-core` | [`RabbitMqBackend`] also serves the published `queuey_core::Backend` |
 
 // The generated code of the derives names this crate from outside; inside, it is itself.

@@ -11,6 +11,8 @@ mod plan;
 mod pull;
 mod registry;
 mod settle;
+#[cfg(feature = "signals")]
+mod signals;
 mod stop;
 
 use std::{fmt, marker::PhantomData, sync::Arc, time::Instant};
