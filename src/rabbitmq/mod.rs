@@ -10,6 +10,7 @@ mod declare;
 mod error;
 pub mod hold;
 mod holds;
+mod in_flight;
 mod link;
 mod options;
 mod publish;

@@ -2,9 +2,11 @@
 
 use std::{
     future::{Future, poll_fn},
-    pin::{Pin, pin},
-    sync::{Arc, Mutex},
-    task::{Context, Poll, ready},
+    pin::pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -20,6 +22,7 @@ use super::{
     RabbitMqOptions, codec,
     declare::declare_on,
     error::broker,
+    in_flight::InFlight,
     link::{Link, Live, lost},
     lock,
     topology::Declaration,
@@ -67,6 +70,8 @@ pub(super) struct Publisher {
 pub(super) struct Lane {
     channel: Channel,
     live: Arc<Live>,
+    /// A confirm did not come: the next publishes take another channel.
+    retired: AtomicBool,
     /// lapin numbers a publish and queues its frames in two steps; mixed, confirms are too.
     order: Mutex<()>,
 }
@@ -148,7 +153,7 @@ impl Publisher {
         message: Message,
     ) -> InFlight<impl Future<Output = Result<()>> + Send + use<>> {
         let (queue, max_size) = (ShortString::from(queue), self.max_size);
-        InFlight::new(async move {
+        InFlight::new(lane.clone(), self.deadlines.limit(), async move {
             let _place = place;
             let Message { properties, body } = message;
             if body.len() > max_size {
@@ -228,12 +233,26 @@ impl Lane {
         Ok(Self {
             channel,
             live,
+            retired: AtomicBool::new(false),
             order: Mutex::default(),
         })
     }
 
     fn is_open(&self) -> bool {
-        self.channel.status().connected() && !self.live.is_over()
+        let retired = self.retired.load(Ordering::Relaxed);
+        !retired && self.channel.status().connected() && !self.live.is_over()
+    }
+
+    /// Whether an alarm of the broker keeps it from reading what is published.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.live.blocked().is_some()
+    }
+
+    /// Takes no more publishes; closed when the last of those in flight has ended.
+    pub(super) fn retire(&self) {
+        if !self.retired.swap(true, Ordering::Relaxed) {
+            log::warn!("a confirm did not come: the next publishes take another channel");
+        }
     }
 
     /// The broker's answer; `None` when the channel was closed before lapin knew of the publish.
@@ -262,48 +281,6 @@ impl Lane {
             // Closed between lapin's check and its note of this publish, it would never answer.
             None if !self.channel.status().connected() => Ok(None),
             None => confirm.await.map(Some),
-        }
-    }
-}
-
-/// A publish that goes on when its caller has dropped it: its place in the window and what lapin
-/// keeps for it are free when the broker has answered, not before.
-pub(super) struct InFlight<F>(Option<Pin<Box<F>>>)
-where
-    F: Future<Output = Result<()>> + Send + 'static;
-
-impl<F> InFlight<F>
-where
-    F: Future<Output = Result<()>> + Send + 'static,
-{
-    fn new(publish: F) -> Self {
-        Self(Some(Box::pin(publish)))
-    }
-}
-
-impl<F> Future for InFlight<F>
-where
-    F: Future<Output = Result<()>> + Send + 'static,
-{
-    type Output = Result<()>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let Some(publish) = &mut self.0 else {
-            return Poll::Ready(Err(Error::Closed));
-        };
-        let verdict = ready!(publish.as_mut().poll(cx));
-        self.0 = None;
-        Poll::Ready(verdict)
-    }
-}
-
-impl<F> Drop for InFlight<F>
-where
-    F: Future<Output = Result<()>> + Send + 'static,
-{
-    fn drop(&mut self) {
-        if let Some(publish) = self.0.take() {
-            client().run(async move { drop(publish.await) });
         }
     }
 }
