@@ -1,6 +1,9 @@
 //! What only RabbitMQ has: topology, confirms, holds, addresses, TLS.
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+#[allow(dead_code, reason = "each suite uses its part")]
+#[path = "../support/relay.rs"]
+mod relay;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -14,7 +17,6 @@ mod log;
 mod malformed;
 mod mismatch;
 mod priority;
-mod relay;
 mod runtime;
 mod settle;
 mod subscription;

@@ -22,7 +22,7 @@ use queuey_rabbitmq::{
 pub struct Broker {
     pub url: String,
     pub runtime: Runtime,
-    connection: Arc<Connection>,
+    connection: Arc<Mutex<Arc<Connection>>>,
     queues: Arc<Mutex<Vec<String>>>,
     commands: Arc<Mutex<Vec<Vec<String>>>>,
 }
@@ -37,17 +37,11 @@ pub struct Message {
 
 impl Broker {
     pub async fn connect(url: String, runtime: Runtime) -> Self {
-        let connection = Connection::connect_with_runtime(
-            &url,
-            ConnectionProperties::default(),
-            LapinRuntime::async_global_executor(),
-        )
-        .await
-        .expect("AMQP_URL leads to a broker");
+        let connection = dial(&url).await;
         Self {
             url,
             runtime,
-            connection: Arc::new(connection),
+            connection: Arc::new(Mutex::new(connection.into())),
             queues: Arc::default(),
             commands: Arc::default(),
         }
@@ -90,8 +84,18 @@ impl Broker {
         self.commands.lock().unwrap().push(command);
     }
 
+    /// A channel; on a new connection, if a test has ended the last.
     pub async fn channel(&self) -> Channel {
-        self.connection.create_channel().await.unwrap()
+        let mut connection = self.connection();
+        if !connection.status().connected() {
+            connection = Arc::new(dial(&self.url).await);
+            *self.connection.lock().unwrap() = connection.clone();
+        }
+        connection.create_channel().await.unwrap()
+    }
+
+    fn connection(&self) -> Arc<Connection> {
+        self.connection.lock().unwrap().clone()
     }
 
     /// How many messages lie on `queue`, ready; `None` when there is no such queue.
@@ -171,9 +175,17 @@ impl Broker {
             self.ctl(&command.iter().map(String::as_str).collect::<Vec<_>>());
         }
         // lapin does not always tell that it has closed.
-        let closed = async { drop(self.connection.close(200, "done".into()).await) };
+        let connection = self.connection();
+        let closed = async { drop(connection.close(200, "done".into()).await) };
         future::or(closed, super::pause(Duration::from_secs(5))).await;
     }
+}
+
+async fn dial(url: &str) -> Connection {
+    let runtime = LapinRuntime::async_global_executor();
+    Connection::connect_with_runtime(url, ConnectionProperties::default(), runtime)
+        .await
+        .expect("AMQP_URL leads to a broker")
 }
 
 impl Message {

@@ -1,4 +1,4 @@
-//! What the contract and the broker suite share: deadlines, runtimes, and a real broker.
+//! What the suites on a broker share: deadlines, runtimes, and a real broker.
 #![allow(dead_code, unused_imports, reason = "each suite uses its part")]
 
 mod broker;
@@ -24,6 +24,14 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 /// The most a test may take, whatever it waits for.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// The same when tests are to be thorough.
+const LONG_LIMIT: Duration = Duration::from_secs(600);
+
+/// Whether tests are to be thorough.
+pub fn is_long() -> bool {
+    std::env::var_os("QUEUEY_LONG").is_some_and(|value| value != "0")
+}
+
 /// Where the broker is, if there is one.
 pub fn amqp_url() -> Option<String> {
     std::env::var("AMQP_URL").ok().filter(|url| !url.is_empty())
@@ -34,7 +42,18 @@ pub fn run(suite: &str, trials: Vec<Trial>) -> ExitCode {
     let mut args = Arguments::from_args();
     // Tests wait more than they work.
     args.test_threads.get_or_insert(8);
-    let conclusion = libtest_mimic::run(&args, trials);
+    run_with(suite, &args, trials)
+}
+
+/// Runs what is chosen, one test after another: each has the broker to itself.
+pub fn run_alone(suite: &str, trials: Vec<Trial>) -> ExitCode {
+    let mut args = Arguments::from_args();
+    args.test_threads = Some(1);
+    run_with(suite, &args, trials)
+}
+
+fn run_with(suite: &str, args: &Arguments, trials: Vec<Trial>) -> ExitCode {
+    let conclusion = libtest_mimic::run(args, trials);
     if amqp_url().is_none() && !args.list {
         eprintln!(
             "\nnote: the tests of `{suite}` that need RabbitMQ were ignored; run them with\n    \
@@ -55,7 +74,8 @@ where
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             // Boxed: a large future that is passed on and on overflows the stack of a debug build.
             let test = Box::pin(test(broker.clone()));
-            on.block_on(within_limit("the test", LIMIT, test))
+            let limit = if is_long() { LONG_LIMIT } else { LIMIT };
+            on.block_on(within_limit("the test", limit, test))
         }));
         future::block_on(broker.clean_up());
         outcome.unwrap_or_else(|panic| resume_unwind(panic));
@@ -70,6 +90,14 @@ where
     F: Future<Output = ()>,
 {
     needing("RABBITMQCTL", broker_trial(name, on, test))
+}
+
+/// A test on a real broker that also ends and starts it.
+pub fn node_trial<F>(name: String, on: On, test: impl Fn(Broker) -> F + Send + 'static) -> Trial
+where
+    F: Future<Output = ()>,
+{
+    needing("RABBITMQ_NODE", broker_trial(name, on, test))
 }
 
 /// A test on a real broker that also listens for TLS.

@@ -1,0 +1,116 @@
+//! The broker is not there.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures_lite::future::zip;
+use queuey_rabbitmq::{Backoff, BackoffPolicy, Error, RabbitMqBackend, RabbitMqOptions};
+
+use crate::{
+    load::{Load, beside},
+    node, quick,
+    support::{Broker, jobs::*, pause, until, within},
+};
+
+pub async fn publishes_end_in_time_and_workers_stop_as_asked(broker: Broker) {
+    let limit = 1000 * MS;
+    let backend = broker.backend_with(quick().publish_timeout(limit)).await;
+    let load = Load::on(&backend, broker.queue()).await;
+    let worker = load.worker(&backend, MS).build().await.unwrap();
+    let second = load.worker(&backend, MS).build().await.unwrap();
+    let stop = second.handle();
+
+    let counts = beside(worker, async {
+        load.enqueue_many(&backend, 10).await;
+        load.until_done().await;
+        let away = node::kill().await;
+        let stopped = async {
+            for _ in 0..2 {
+                let start = Instant::now();
+                let answer = within("an answer", load.enqueue(&backend)).await;
+                let took = start.elapsed();
+                assert!(matches!(answer, Err(Error::TimedOut { .. })), "{answer:?}");
+                assert!((limit..3 * limit).contains(&took), "{took:?}");
+            }
+            let start = Instant::now();
+            stop.shutdown();
+            start
+        };
+        let ended = async {
+            second.run().await.unwrap();
+            Instant::now()
+        };
+        let (asked, ended) = zip(stopped, within("the end", ended)).await;
+        assert!(ended - asked < 5000 * MS, "{:?}", ended - asked);
+
+        away.end().await;
+        until("an enqueue", async || load.enqueue(&backend).await.is_ok()).await;
+        load.until_done().await;
+    })
+    .await;
+
+    load.account(&broker, counts).await;
+}
+
+pub async fn a_bounded_policy_gives_up_and_all_hear_of_it_at_once(broker: Broker) {
+    let policy = BackoffPolicy::new().max_attempts(3);
+    let policy = policy.backoff(Backoff::Fixed(100 * MS));
+    let options = RabbitMqOptions::new().reconnect(Some(Arc::new(policy)));
+    let backend = broker.backend_with(options).await;
+    let load = Load::on(&backend, broker.queue()).await;
+    load.enqueue_many(&backend, 10).await;
+
+    let worker = load.worker(&backend, MS).build().await.unwrap();
+    let handle = worker.handle();
+    let killed = async {
+        load.until_done().await;
+        node::kill().await
+    };
+    let (end, away) = zip(within("the end", worker.run()), killed).await;
+    let end = end.unwrap_err();
+    assert!(matches!(end, Error::Disconnected { .. }), "{end:?}");
+    within("the end of the attempts", load.enqueue(&backend))
+        .await
+        .unwrap_err();
+    for _ in 0..2 {
+        let start = Instant::now();
+        let answer = load.enqueue(&backend).await;
+        assert!(
+            matches!(answer, Err(Error::Disconnected { .. })),
+            "{answer:?}"
+        );
+        assert!(start.elapsed() < 200 * MS, "{:?}", start.elapsed());
+    }
+    away.end().await;
+    load.account(&broker, handle.counts()).await;
+}
+
+async fn connect(broker: &Broker, options: RabbitMqOptions) -> Result<RabbitMqBackend, Error> {
+    let options = options.runtime(broker.runtime.clone());
+    RabbitMqBackend::with_options(&broker.url, options).await
+}
+
+pub async fn a_backend_told_to_wait_connects_once_the_broker_is_there(broker: Broker) {
+    let away = node::kill().await;
+
+    let start = Instant::now();
+    let answer = connect(&broker, RabbitMqOptions::new()).await;
+    assert!(matches!(answer, Err(Error::Broker { .. })), "{answer:?}");
+    assert!(start.elapsed() < 2000 * MS, "{:?}", start.elapsed());
+
+    let started = async {
+        pause(Duration::from_secs(1)).await;
+        away.end().await;
+    };
+    let waiting = connect(&broker, quick().wait_for_broker(true));
+    let (backend, ()) = zip(within("a connection", waiting), started).await;
+    let backend = backend.unwrap();
+
+    let load = Load::on(&backend, broker.queue()).await;
+    load.enqueue_many(&backend, 10).await;
+    let worker = load.worker(&backend, MS).build().await.unwrap();
+    let counts = beside(worker, load.until_done()).await;
+    load.account(&broker, counts).await;
+}

@@ -1,0 +1,115 @@
+//! The broker, the link and the worker end in every way there is, and no job is lost.
+//!
+//! One test at a time: most of them take the broker away from whoever uses it. With `QUEUEY_LONG=1`
+//! they go on for longer.
+#![allow(unreachable_pub, reason = "a test binary has no outside")]
+
+#[path = "../support/node.rs"]
+mod node;
+#[allow(dead_code, reason = "each suite uses its part")]
+#[path = "../support/relay.rs"]
+mod relay;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod alarms;
+mod crash;
+mod cut;
+mod deleted;
+mod down;
+mod killed;
+mod load;
+mod oversize;
+mod paused;
+mod rights;
+mod silent;
+mod slow;
+
+use std::{process::ExitCode, time::Duration};
+
+use queuey_rabbitmq::{Backoff, BackoffPolicy, RabbitMqBackend, RabbitMqOptions};
+use relay::Relay;
+use support::{Broker, On, broker_trial, ctl_trial, node_trial};
+
+macro_rules! facts {
+    ($($trial:ident $file:ident: $($fact:ident)+;)+) => {
+        vec![$($($trial(
+            concat!(stringify!($file), "::", stringify!($fact)).into(),
+            On::AsyncGlobalExecutor,
+            $file::$fact,
+        ),)+)+]
+    };
+}
+
+/// Options under which a lost connection is tried again four times a second.
+fn quick() -> RabbitMqOptions {
+    let policy = BackoffPolicy::new().backoff(Backoff::Fixed(Duration::from_millis(250)));
+    RabbitMqOptions::new().reconnect_with(policy)
+}
+
+/// A backend that reaches the broker through `relay`.
+async fn through(broker: &Broker, relay: &Relay, options: RabbitMqOptions) -> RabbitMqBackend {
+    let options = options.runtime(broker.runtime.clone());
+    let backend = RabbitMqBackend::with_options(&relay.url, options).await;
+    backend.expect("the broker lets us in")
+}
+
+/// `url` with a heartbeat every so often.
+fn heartbeat(url: &str, every: Duration) -> String {
+    format!("{url}?heartbeat={}", every.as_secs())
+}
+
+fn main() -> ExitCode {
+    if let Some(child) = crash::child() {
+        return child;
+    }
+    let trials = facts! {
+        broker_trial cut:
+            jobs_all_run_while_the_link_breaks_five_times_a_second
+            what_is_enqueued_while_nobody_listens_is_stored_once_somebody_does
+        ;
+        ctl_trial cut:
+            the_prefetch_is_as_before_and_nothing_piles_up_over_twenty_cuts
+        ;
+        node_trial killed:
+            jobs_enqueued_around_its_end_all_run
+            jobs_that_ran_at_its_end_run_again
+            jobs_that_waited_for_another_attempt_get_it
+            jobs_whose_wait_ended_while_it_was_away_run_afterwards
+        ;
+        broker_trial silent:
+            a_half_open_link_is_noticed_and_made_again
+            a_confirm_that_never_comes_is_a_timeout_and_the_next_enqueue_works
+            many_confirms_that_never_come_do_not_hold_up_the_next_enqueue
+        ;
+        ctl_trial alarms:
+            an_alarm_for_memory_stops_publishes_and_nothing_else
+            an_alarm_for_disk_stops_publishes_and_nothing_else
+        ;
+        broker_trial deleted:
+            a_worker_goes_on_when_its_queue_was_deleted
+            a_worker_whose_queue_was_replaced_by_another_kind_ends_and_says_so
+        ;
+        ctl_trial oversize:
+            a_body_too_large_for_the_broker_fails_alone
+        ;
+        broker_trial slow:
+            jobs_and_retries_are_neither_lost_nor_early_on_a_slow_link
+        ;
+        node_trial down:
+            publishes_end_in_time_and_workers_stop_as_asked
+            a_bounded_policy_gives_up_and_all_hear_of_it_at_once
+            a_backend_told_to_wait_connects_once_the_broker_is_there
+        ;
+        ctl_trial crash:
+            jobs_of_a_killed_process_run_elsewhere_and_none_is_missing
+        ;
+        ctl_trial rights:
+            a_producer_without_rights_hears_so_at_once_and_works_when_it_has_them
+        ;
+        node_trial paused:
+            a_broker_that_hangs_holds_nobody_for_longer_than_agreed
+        ;
+    };
+    support::run_alone("chaos", trials)
+}
