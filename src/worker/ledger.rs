@@ -10,7 +10,7 @@ use std::{
 use uuid::Uuid;
 
 use super::settle::Ending;
-use crate::{Envelope, QueueConfig};
+use crate::Envelope;
 
 // A job comes back within seconds of its connection, and no more of them than ran at once; what is
 // still here after an hour went to another worker.
@@ -35,16 +35,12 @@ impl Key {
     }
 }
 
-// An ack that does not arrive is known to be lost within two heartbeats of 60 s.
+// A lost connection is noticed within two heartbeats of 60 s.
 const SETTLED_FOR: Duration = Duration::from_secs(120);
 
 /// The runs in progress, how those ended whose settlement failed, and the last that were settled:
-/// an ack can be lost without a word. The broker lets no more deliveries be unacked than are
-/// prefetched, so no more acks can be on their way.
-pub(super) struct Ledger<D> {
-    pages: Mutex<Pages<D>>,
-    most_settled: usize,
-}
+/// an ack can be lost without a word, on its way or with a broker that had not written it down.
+pub(super) struct Ledger<D>(Mutex<Pages<D>>);
 
 struct Pages<D> {
     jobs: HashMap<Key, Known<D>>,
@@ -82,19 +78,6 @@ pub(super) enum Arrival<D> {
 }
 
 impl<D> Ledger<D> {
-    /// For a worker of `queues`.
-    pub(super) fn new(queues: &[QueueConfig]) -> Self {
-        let prefetched = queues.iter().map(|queue| match queue.prefetch {
-            0 => MOST_KEPT,
-            some => some.into(),
-        });
-        Self {
-            pages: Mutex::default(),
-            // Twice, since what comes back can lie behind newer jobs of a higher priority.
-            most_settled: (2 * prefetched.sum::<usize>()).min(MOST_KEPT),
-        }
-    }
-
     pub(super) fn start(self: &Arc<Self>, key: Key) -> Run<D> {
         self.pages().jobs.entry(key).or_default().running += 1;
         Run {
@@ -125,7 +108,7 @@ impl<D> Ledger<D> {
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages<D>> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -133,7 +116,7 @@ impl<D> Run<D> {
     /// The job is settled, as far as we know.
     pub(super) fn settled(&self, now: Instant) {
         let mut pages = self.ledger.pages();
-        if pages.settled.len() >= self.ledger.most_settled {
+        if pages.settled.len() >= MOST_KEPT {
             pages.settled.pop_front();
         }
         pages.settled.push_back((now, self.key));
@@ -198,6 +181,12 @@ impl<D> Pages<D> {
     }
 }
 
+impl<D> Default for Ledger<D> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
 impl<D> Default for Pages<D> {
     fn default() -> Self {
         Self {
@@ -225,10 +214,6 @@ mod tests {
 
     type Book = Arc<Ledger<&'static str>>;
 
-    fn book() -> Book {
-        Arc::new(Ledger::new(&[QueueConfig::new("main").prefetch(2)]))
-    }
-
     fn key(number: u128) -> Key {
         Key {
             job_id: Uuid::from_u128(number),
@@ -255,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_was_settled_leaves_nothing() {
-        let ledger = book();
+        let ledger = Book::default();
 
         drop([ledger.start(key(1)), ledger.start(key(1))]);
 
@@ -264,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_newest_endings_are_kept_up_to_the_bound() {
-        let (ledger, now) = (book(), Instant::now());
+        let (ledger, now) = (Book::default(), Instant::now());
 
         for number in 0..10_005 {
             lose(&ledger, number, now + Duration::from_nanos(number as u64));
@@ -278,7 +263,7 @@ mod tests {
 
     #[test]
     fn an_ending_is_kept_for_an_hour() {
-        let (ledger, now) = (book(), Instant::now());
+        let (ledger, now) = (Book::default(), Instant::now());
 
         lose(&ledger, 0, now);
         lose(&ledger, 1, now);
@@ -293,7 +278,7 @@ mod tests {
 
     #[test]
     fn an_ending_is_given_out_once() {
-        let (ledger, now) = (book(), Instant::now());
+        let (ledger, now) = (Book::default(), Instant::now());
 
         lose(&ledger, 0, now);
 
@@ -303,22 +288,22 @@ mod tests {
 
     #[test]
     fn the_last_that_were_settled_are_known_for_a_while() {
-        let (ledger, now) = (book(), Instant::now());
+        let (ledger, now) = (Book::default(), Instant::now());
 
-        for number in 0..5 {
+        for number in 0..10_001 {
             ledger.start(key(number)).settled(now);
         }
 
         let settled =
             |number, at| matches!(ledger.recognise(key(number), "", at), Arrival::Settled(_));
-        assert!(!settled(0, now), "twice as many as are prefetched are kept");
+        assert!(!settled(0, now), "the oldest is forgotten");
         assert!(settled(1, now) && settled(4, now + SETTLED_FOR));
         assert!(!settled(4, now + SETTLED_FOR + Duration::from_nanos(1)));
     }
 
     #[test]
     fn each_of_two_runs_settles_one_twin() {
-        let (ledger, now) = (book(), Instant::now());
+        let (ledger, now) = (Book::default(), Instant::now());
         let (first, second) = (ledger.start(key(1)), ledger.start(key(1)));
 
         for twin in ["old", "new"] {

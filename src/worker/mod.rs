@@ -26,7 +26,6 @@ pub use stop::{Counts, Report, StopReason, WorkerHandle};
 use crate::{Backend, Chain, QueueConfig, QueueSet, Result, RetryPolicy, Runtime};
 use dispatch::Dispatcher;
 use drain::Patience;
-use ledger::Ledger;
 use pull::Puller;
 
 /// Consumes queues and runs their jobs, so many at a time.
@@ -98,7 +97,7 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
         let (ended, end) = async_channel::bounded(1);
         let puller = Puller {
             backend: self.backend.clone(),
-            ledger: Arc::new(Ledger::new(&self.queues)),
+            ledger: Arc::default(),
             queues: self.queues,
             slots: self.slots,
             dispatcher: self.dispatcher.clone(),

@@ -1,6 +1,6 @@
 //! The link breaks.
 
-use queuey_rabbitmq::RabbitMqOptions;
+use queuey_rabbitmq::{Backend, RabbitMqOptions};
 
 use crate::{
     load::{CALLERS, Load, beside},
@@ -36,6 +36,42 @@ pub async fn jobs_all_run_while_the_link_breaks_five_times_a_second(broker: Brok
     // What was in hand, and what was published and not confirmed.
     let in_flight = usize::from(load.queue.prefetch) + CALLERS;
     assert!(repeats <= cuts * in_flight, "{repeats} repeats");
+}
+
+pub async fn a_thousand_jobs_run_a_thousand_times_however_often_the_link_breaks(broker: Broker) {
+    let relay = Relay::to(&broker.url);
+    let (direct, cut) = (
+        broker.backend().await,
+        through(&broker, &relay, RabbitMqOptions::new()).await,
+    );
+    let load = Load::on(&direct, broker.queue()).await;
+    cut.declare(std::slice::from_ref(&load.queue))
+        .await
+        .unwrap();
+    // Stored once each: this link does not break.
+    load.enqueue_many(&direct, 1000).await;
+
+    let worker = load.worker(&cut, 50 * MS).build().await.unwrap();
+    let counts = beside(worker, async {
+        let breaking = async {
+            loop {
+                pause(150 * MS).await;
+                relay.cut();
+            }
+        };
+        futures_lite::future::or(load.until_done(), breaking).await;
+        // What came back since is acked without a run.
+        let left = ["list_queues", "name", "messages"];
+        let none_left = format!("{}\t0", load.queue.name);
+        until("all are acked", async || {
+            broker.ctl_beside(&left).await.contains(&none_left)
+        })
+        .await;
+    })
+    .await;
+
+    assert_eq!(load.account(&broker, counts).await, 0);
+    assert_eq!(load.runs(), 1000);
 }
 
 pub async fn what_is_enqueued_while_nobody_listens_is_stored_once_somebody_does(broker: Broker) {

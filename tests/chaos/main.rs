@@ -69,6 +69,7 @@ fn main() -> ExitCode {
             what_is_enqueued_while_nobody_listens_is_stored_once_somebody_does
         ;
         ctl_trial cut:
+            a_thousand_jobs_run_a_thousand_times_however_often_the_link_breaks
             the_prefetch_is_as_before_and_nothing_piles_up_over_twenty_cuts
         ;
         node_trial killed:

@@ -24,6 +24,7 @@ mod panic;
 mod policy;
 mod redelivery;
 mod registry;
+mod script;
 mod settle;
 mod shutdown;
 mod stop;
