@@ -111,7 +111,7 @@ async fn rebuild(backend: RabbitMqBackend, queue: QueueConfig, cause: Error) -> 
         let Some(delay) = policy.and_then(|policy| policy.next_delay(&attempt)) else {
             return Err(last);
         };
-        or(client().sleep(delay), backend.0.closing.begun()).await;
+        or(client().sleep(delay), backend.0.closing.raised()).await;
         match subscribe_again(&backend, &queue).await {
             Ok(subscribed) => {
                 log::info!("subscribed to `{name}` again");

@@ -15,13 +15,10 @@ use super::{
     hold,
     link::{Link, Live},
     lock,
-    publish::{Lane, Message, Publisher},
+    publish::{Lane, Message, PAUSE, Publisher},
     topology::{self, Declaration},
 };
 use crate::{Envelope, Error, Result, runtime::client};
-
-/// Before what was cut off is repeated.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// A hold of this length outlasts any stall without being kept.
 const LONGEST_KEPT: Duration = Duration::from_secs(60);

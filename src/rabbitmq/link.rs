@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use async_channel::{Receiver, Sender};
+use async_channel::Receiver;
 use event_listener::Event;
 use futures_lite::{StreamExt, future::or};
 use lapin::Connection;
@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     Chain, Error, Result,
+    latch::Latch,
     runtime::{Returns, client},
 };
 
@@ -31,32 +32,6 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// A connection that ends sooner counts as a failed attempt.
 const SHORT_LIVED: Duration = Duration::from_millis(100);
 
-/// That a backend is closed, or a connection over. Nothing is ever sent: that the channel is closed is the signal.
-#[derive(Debug, Clone)]
-pub(super) struct Closing {
-    channel: Sender<Infallible>,
-    _open: Receiver<Infallible>,
-}
-
-impl Closing {
-    pub(super) fn new() -> Self {
-        let (channel, _open) = async_channel::bounded(1);
-        Self { channel, _open }
-    }
-
-    pub(super) fn begin(&self) {
-        self.channel.close();
-    }
-
-    pub(super) fn has_begun(&self) -> bool {
-        self.channel.is_closed()
-    }
-
-    pub(super) async fn begun(&self) {
-        self.channel.closed().await;
-    }
-}
-
 /// One connection of a backend, whichever is alive.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -65,7 +40,7 @@ pub(super) struct Link {
     options: Arc<RabbitMqOptions>,
     /// What a new connection declares before anything else.
     declared: Option<Arc<Declared>>,
-    closing: Closing,
+    closing: Latch,
     state: Mutex<State>,
     changed: Event,
     frame_max: AtomicU32,
@@ -87,7 +62,7 @@ pub(super) struct Live {
     /// Closed when lapin lets go of the socket.
     socket: Receiver<Infallible>,
     /// lapin has said so, whatever becomes of the socket.
-    over: Closing,
+    over: Latch,
     blocked: Mutex<Option<String>>,
 }
 
@@ -97,7 +72,7 @@ impl Link {
         addresses: Addresses,
         options: Arc<RabbitMqOptions>,
         declared: Option<Arc<Declared>>,
-        closing: Closing,
+        closing: Latch,
     ) -> Arc<Self> {
         Arc::new(Self {
             role,
@@ -132,12 +107,12 @@ impl Link {
         loop {
             let changed = self.changed.listen();
             match &*lock(&self.state) {
-                _ if self.closing.has_begun() => return Err(Error::Closed),
+                _ if self.closing.is_raised() => return Err(Error::Closed),
                 State::Up(live) if live.is_connected() => return Ok(live.clone()),
                 State::GaveUp(why) => return Err(lost(action, subject, why)),
                 _ => {}
             }
-            or(changed, self.closing.begun()).await;
+            or(changed, self.closing.raised()).await;
         }
     }
 
@@ -151,7 +126,7 @@ impl Link {
 
     /// Whether a lost connection is replaced.
     pub(super) fn comes_back(&self) -> bool {
-        !self.closing.has_begun() && !matches!(&*lock(&self.state), State::GaveUp(_))
+        !self.closing.is_raised() && !matches!(&*lock(&self.state), State::GaveUp(_))
     }
 
     pub(super) fn frame_max(&self) -> u32 {
@@ -172,7 +147,7 @@ impl Link {
             let since = Instant::now();
             self.set_up(live.clone());
             let closed = async {
-                self.closing.begun().await;
+                self.closing.raised().await;
                 None
             };
             let watched = async { Some(live.watch(self.role).await) };
@@ -215,7 +190,7 @@ impl Link {
                 Ok(live)
             };
             let closed = async {
-                self.closing.begun().await;
+                self.closing.raised().await;
                 Err(Error::Closed)
             };
             match or(closed, dialled).await {
@@ -264,7 +239,7 @@ impl Live {
             connection,
             returns,
             socket,
-            over: Closing::new(),
+            over: Latch::new(),
             blocked: Mutex::default(),
         }
     }
@@ -275,7 +250,7 @@ impl Live {
 
     /// Whether the end of the connection is known.
     pub(super) fn is_over(&self) -> bool {
-        self.socket.is_closed() || self.over.has_begun()
+        self.socket.is_closed() || self.over.is_raised()
     }
 
     /// Why the broker takes no publishes at the moment, if it does not.
@@ -313,7 +288,7 @@ impl Live {
         let released = async {
             let _closed = self.socket.recv().await;
         };
-        or(released, self.over.begun()).await;
+        or(released, self.over.raised()).await;
     }
 
     /// Reports alarms of the broker until the connection ends; answers why it did.
@@ -343,7 +318,7 @@ impl Live {
             "its socket is closed".into()
         };
         let why = or(told, ended).await;
-        self.over.begin();
+        self.over.raise();
         why
     }
 }

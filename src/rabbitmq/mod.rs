@@ -39,11 +39,12 @@ pub use settle::RabbitMqDelivery;
 use self::{
     declare::Declared,
     holds::Holds,
-    link::{Closing, Link},
+    link::Link,
     publish::{Message, Publisher},
 };
 use crate::{
-    Backend, Envelope, Error, QueueConfig, Result, Runtime, limits::check_name, runtime::client,
+    Backend, Envelope, Error, QueueConfig, Result, Runtime, latch::Latch, limits::check_name,
+    runtime::client,
 };
 
 /// How long the end of open publishes is waited for at a close.
@@ -66,7 +67,7 @@ struct Inner {
     publisher: Publisher,
     holds: Arc<Holds>,
     declared: Arc<Declared>,
-    closing: Closing,
+    closing: Latch,
 }
 
 impl RabbitMqBackend {
@@ -93,7 +94,7 @@ impl RabbitMqBackend {
         let addresses = addresses.try_into()?;
         let options = Arc::new(options);
         let declared = Arc::new(Declared::new(addresses.clone(), options.clone()));
-        let closing = Closing::new();
+        let closing = Latch::new();
         let publishing = Link::new(
             "publishing",
             addresses.clone(),
@@ -154,7 +155,7 @@ impl RabbitMqBackend {
     }
 
     fn is_closed(&self) -> bool {
-        self.0.closing.has_begun()
+        self.0.closing.is_raised()
     }
 
     fn open(&self) -> Result<&Inner> {
@@ -228,7 +229,7 @@ impl RabbitMqBackend {
 impl Drop for Inner {
     /// Nobody is left to close it, so its connections are not kept alive.
     fn drop(&mut self) {
-        self.closing.begin();
+        self.closing.raise();
     }
 }
 
@@ -295,7 +296,7 @@ impl Backend for RabbitMqBackend {
         } = &*self.0;
         let lives =
             [Some(publishing), consuming.get()].map(|link| link.and_then(|it| it.current()));
-        closing.begin();
+        closing.raise();
         client().timeout(OPEN_PUBLISHES, publisher.drain()).await;
         for live in lives.iter().flatten().rev() {
             connection::hang_up(live).await;

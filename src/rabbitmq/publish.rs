@@ -36,8 +36,8 @@ use crate::{
 /// Publishes in flight; more wait their turn.
 const WINDOW: usize = 1024;
 
-/// Before a publish that was cut off is repeated.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Before what was cut off is repeated.
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
 /// What is published.
 #[derive(Debug)]
