@@ -104,3 +104,27 @@ impl fmt::Debug for Addresses {
         write!(f, "Addresses({self})")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_at_least_one_address_and_only_good_ones() {
+        let none = Addresses::try_from(Vec::new()).unwrap_err().to_string();
+        let bad = Addresses::try_from(["amqp://a", "http://b"]).unwrap_err();
+
+        assert!(none.contains("empty"), "{none}");
+        assert!(bad.to_string().contains("scheme"), "{bad}");
+    }
+
+    #[test]
+    fn the_order_is_kept_unless_shuffled_is_asked_for() {
+        let uris: Vec<_> = (0..20).map(|node| format!("amqp://node-{node}")).collect();
+        let addresses = Addresses::try_from(&uris[..]).unwrap();
+
+        assert_eq!(addresses.for_one_dial(), addresses.for_one_dial());
+        let shuffled = addresses.shuffled();
+        assert_ne!(shuffled.for_one_dial(), shuffled.for_one_dial());
+    }
+}

@@ -7,6 +7,7 @@ mod relay;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod addresses;
 mod confirm;
 mod connect;
 mod dead;
@@ -160,6 +161,11 @@ fn main() -> ExitCode {
         ;
         log:
             what_lapin_reports_reaches_the_log
+        ;
+        addresses:
+            the_next_is_tried_when_one_does_not_answer
+            a_lost_connection_comes_back_at_another_with_its_queues
+            shuffled_dials_spread_over_all
         ;
         dial:
             a_port_nobody_listens_on_is_refused
