@@ -34,7 +34,13 @@ enum State {
 
 impl RabbitMqDeliveries {
     pub(super) async fn start(backend: RabbitMqBackend, queue: QueueConfig) -> Result<Self> {
-        let subscribed = Subscribed::new(&backend, &queue).await?;
+        let subscribed = match Subscribed::new(&backend, &queue).await {
+            // As if it had been lost a moment later.
+            Err(cause @ Error::Disconnected { .. }) if backend.consuming().await?.comes_back() => {
+                rebuild(backend.clone(), queue.clone(), cause).await?
+            }
+            answer => answer?,
+        };
         Ok(Self {
             queue,
             backend,

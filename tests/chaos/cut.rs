@@ -98,6 +98,29 @@ pub async fn what_is_enqueued_while_nobody_listens_is_stored_once_somebody_does(
     load.account(&broker, counts).await;
 }
 
+pub async fn a_worker_that_starts_while_the_link_breaks_works(broker: Broker) {
+    let relay = Relay::to(&broker.url);
+    let backend = through(&broker, &relay, RabbitMqOptions::new()).await;
+    let load = Load::on(&backend, broker.queue()).await;
+    // To subscribe takes three questions, 100 ms each.
+    relay.delay(50 * MS, 50 * MS);
+
+    for cut in [None, Some(50 * MS), Some(150 * MS), Some(250 * MS)] {
+        let worker = load.worker(&backend, MS).build().await.unwrap();
+        let counts = beside(worker, async {
+            if let Some(moment) = cut {
+                pause(moment).await;
+                relay.cut();
+            }
+            load.enqueue(&backend).await.unwrap();
+            load.until_done().await;
+        })
+        .await;
+
+        load.account(&broker, counts).await;
+    }
+}
+
 /// The prefetch of each consumer of `queue`.
 async fn prefetches(broker: &Broker, queue: &str) -> Vec<String> {
     let listed = broker.ctl_beside(&["list_consumers", "queue_name", "prefetch_count"]);

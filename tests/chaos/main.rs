@@ -67,6 +67,7 @@ fn main() -> ExitCode {
         broker_trial cut:
             jobs_all_run_while_the_link_breaks_five_times_a_second
             what_is_enqueued_while_nobody_listens_is_stored_once_somebody_does
+            a_worker_that_starts_while_the_link_breaks_works
         ;
         ctl_trial cut:
             a_thousand_jobs_run_a_thousand_times_however_often_the_link_breaks
