@@ -89,7 +89,8 @@ pub use queue::{DEFAULT_MAX_PRIORITY, QueueConfig, QueueKind, QueueSet};
 pub use queuey_rabbitmq_derive::{Job, Queues};
 pub use rabbitmq::{
     Address, Addresses, Attempt, BackoffPolicy, RabbitMqBackend, RabbitMqDeliveries,
-    RabbitMqDelivery, RabbitMqOptions, Rebuilding, ReconnectPolicy, Tls, codec, hold, topology,
+    RabbitMqDelivery, RabbitMqOptions, Rebuilding, ReconnectPolicy, Tls, codec, hold, ladder,
+    topology,
 };
 pub use retry::{RetryDecision, RetryPolicy};
 pub use runtime::Runtime;

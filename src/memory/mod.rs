@@ -17,10 +17,7 @@ pub use self::{
     inspect::{AckKind, MemoryCounts},
     settle::MemoryDelivery,
 };
-use crate::{Backend, Envelope, QueueConfig, Result, Runtime, limits::MAX_DEFERRAL_MS};
-
-/// The longest a hold queue of the broker can keep a job.
-const MAX_DELAY: Duration = Duration::from_millis(MAX_DEFERRAL_MS);
+use crate::{Backend, Envelope, QueueConfig, Result, Runtime};
 
 /// The largest body a broker takes unless told otherwise, in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;

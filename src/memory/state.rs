@@ -8,14 +8,14 @@ use std::{
 };
 
 use super::{
-    MAX_BODY, MAX_DELAY,
+    MAX_BODY,
     clock::{Clock, Wait},
     consumers::{Consumer, Consumers},
     declare,
     inspect::Records,
     queue::{QueueState, Taken},
 };
-use crate::{Error, QueueConfig, Result};
+use crate::{Error, QueueConfig, Result, limits::longest_delay};
 
 #[derive(Debug)]
 pub(super) struct Shared(Mutex<State>);
@@ -127,11 +127,11 @@ impl State {
             });
         }
         match delay.unwrap_or_default() {
-            delay if delay > MAX_DELAY => {
+            delay if delay > longest_delay(queue.config.kind) => {
                 return Err(Error::DelayTooLong {
                     queue: name.into(),
                     delay,
-                    max: MAX_DELAY,
+                    max: longest_delay(queue.config.kind),
                 });
             }
             Duration::ZERO => queue.jobs.push(body, priority, now),

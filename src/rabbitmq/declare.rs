@@ -8,12 +8,13 @@ use std::{
 use lapin::{Channel, options::QueueDeclareOptions};
 
 use super::{
-    Addresses, RabbitMqOptions, connection,
+    Addresses, RabbitMqOptions, connection, ladders,
     link::Live,
     lock,
     topology::{self, Declaration},
+    version,
 };
-use crate::{Chain, Error, QueueConfig, Result};
+use crate::{Chain, Error, QueueConfig, QueueKind, Result};
 
 /// What a backend has declared.
 #[derive(Debug)]
@@ -32,9 +33,11 @@ impl Declared {
         }
     }
 
-    /// Whether `queue` is durable, if it was declared.
-    pub(super) fn durability(&self, queue: &str) -> Option<bool> {
-        lock(&self.queues).get(queue).map(|queue| queue.durable)
+    /// The kind of `queue` and whether it is durable, if it was declared.
+    pub(super) fn kind(&self, queue: &str) -> Option<(QueueKind, bool)> {
+        lock(&self.queues)
+            .get(queue)
+            .map(|queue| (queue.kind, queue.durable))
     }
 
     /// How `queue` was declared, if it was.
@@ -42,16 +45,24 @@ impl Declared {
         lock(&self.queues).get(queue).cloned()
     }
 
-    /// Declares `queue` and its dead-letter queue.
+    /// Declares `queue`, its dead-letter queue and what it needs to wait.
     pub(super) async fn declare(&self, live: &Live, queue: &QueueConfig) -> Result<()> {
-        let mut declarations = vec![topology::main_queue(queue)];
-        if self.options.declare_dead_letter_queues {
-            declarations.push(topology::dead_queue(queue, &self.options.dead_suffix));
+        let is_quorum = queue.kind == QueueKind::Quorum;
+        if is_quorum {
+            version::check_quorum(&queue.name, live.returns.version())?;
         }
+        let dead = self.options.declare_dead_letter_queues;
+        let dead = dead.then(|| topology::dead_queue(queue, &self.options.dead_suffix));
+        let dead_name = dead.as_ref().map(|dead| dead.name.as_str());
+        let mut declarations = vec![topology::main_queue(queue, dead_name)];
+        declarations.extend(dead);
         if queue.durable {
             declare_all(live, &declarations).await?;
         } else {
             self.declare_apart(&declarations).await?;
+        }
+        if is_quorum {
+            ladders::attach(live, &queue.name).await?;
         }
         lock(&self.queues).insert(queue.name.clone(), queue.clone());
         Ok(())

@@ -15,7 +15,7 @@ use super::{
     hold,
     link::{Link, Live},
     lock,
-    publish::{Lane, Message, PAUSE, Publisher},
+    publish::{Lane, Message, PAUSE, Publisher, Route},
     topology::{self, Declaration},
 };
 use crate::{Envelope, Error, Result, runtime::client};
@@ -120,7 +120,7 @@ impl Holds {
             let publisher = &self.publisher;
             let (place, message) = (publisher.place().await, Message::of(envelope));
             let published = publisher
-                .send(declared.lane, place, &queue.name, message)
+                .send(declared.lane, place, Route::to(&queue.name), message)
                 .await;
             match published {
                 Ok(()) => {}

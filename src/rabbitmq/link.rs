@@ -12,6 +12,7 @@ use std::{
 };
 
 use async_channel::Receiver;
+use async_lock::OnceCell;
 use event_listener::Event;
 use futures_lite::{StreamExt, future::or};
 use lapin::Connection;
@@ -59,6 +60,8 @@ enum State {
 pub(super) struct Live {
     pub(super) connection: Connection,
     pub(super) returns: Arc<Returns>,
+    /// Declared on this connection.
+    pub(super) ladders: OnceCell<()>,
     /// Closed when lapin lets go of the socket.
     socket: Receiver<Infallible>,
     /// lapin has said so, whatever becomes of the socket.
@@ -238,6 +241,7 @@ impl Live {
         Self {
             connection,
             returns,
+            ladders: OnceCell::new(),
             socket,
             over: Latch::new(),
             blocked: Mutex::default(),

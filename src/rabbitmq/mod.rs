@@ -11,6 +11,8 @@ mod error;
 pub mod hold;
 mod holds;
 mod in_flight;
+pub mod ladder;
+mod ladders;
 mod link;
 mod options;
 mod publish;
@@ -20,6 +22,7 @@ mod reconnect;
 mod settle;
 mod subscription;
 pub mod topology;
+mod version;
 
 use std::{
     fmt,
@@ -39,12 +42,13 @@ pub use settle::RabbitMqDelivery;
 use self::{
     declare::Declared,
     holds::Holds,
+    ladders::Ladders,
     link::Link,
-    publish::{Message, Publisher},
+    publish::{Message, PAUSE, Publisher},
 };
 use crate::{
-    Backend, Envelope, Error, QueueConfig, Result, Runtime, latch::Latch, limits::check_name,
-    runtime::client,
+    Backend, Envelope, Error, QueueConfig, QueueKind, Result, Runtime, latch::Latch,
+    limits::check_name, runtime::client,
 };
 
 /// How long the end of open publishes is waited for at a close.
@@ -66,6 +70,7 @@ struct Inner {
     consuming: OnceCell<Arc<Link>>,
     publisher: Publisher,
     holds: Arc<Holds>,
+    ladders: Ladders,
     declared: Arc<Declared>,
     closing: Latch,
 }
@@ -110,6 +115,7 @@ impl RabbitMqBackend {
         let backend = Self(Arc::new(Inner {
             publisher: Publisher::new(publishing.clone(), &options),
             holds: Arc::new(Holds::new(publishing.clone(), &options)),
+            ladders: Ladders::new(publishing.clone(), &options),
             publishing,
             consuming: OnceCell::new(),
             declared,
@@ -169,9 +175,9 @@ impl RabbitMqBackend {
         self.0.publishing.frame_max()
     }
 
-    /// Whether `queue` is durable, if this backend has declared it.
-    fn durability(&self, queue: &str) -> Option<bool> {
-        self.0.declared.durability(queue)
+    /// Whether this backend has declared `queue`.
+    fn knows(&self, queue: &str) -> bool {
+        self.0.declared.kind(queue).is_some()
     }
 
     /// The link that consumes.
@@ -215,14 +221,28 @@ impl RabbitMqBackend {
         delay: Duration,
         granularity: Duration,
     ) -> Result<()> {
-        let Inner { options, holds, .. } = self.open()?;
+        let Inner {
+            options,
+            holds,
+            ladders,
+            declared,
+            ..
+        } = self.open()?;
         let queue = &envelope.queue;
-        let durable = self
-            .durability(queue)
+        let (kind, durable) = declared
+            .kind(queue)
             .ok_or_else(|| Error::UnknownQueue(queue.clone()))?;
-        let ttl = hold::ttl_ms(queue, delay, granularity)?;
         // Boxed: a publish without a delay would carry it.
-        Box::pin(holds.store(envelope, &options.deferred_suffix, durable, ttl)).await
+        match kind {
+            QueueKind::Classic => {
+                let ttl = hold::ttl_ms(queue, delay, granularity)?;
+                Box::pin(holds.store(envelope, &options.deferred_suffix, durable, ttl)).await
+            }
+            QueueKind::Quorum => {
+                let seconds = ladder::seconds(queue, delay, granularity)?;
+                Box::pin(ladders.store(envelope, seconds)).await
+            }
+        }
     }
 }
 
@@ -250,8 +270,15 @@ impl Backend for RabbitMqBackend {
         }
         for queue in queues {
             let work = async {
-                let live = publishing.get("declare", &queue.name).await?;
-                declared.declare(&live, queue).await
+                loop {
+                    let live = publishing.get("declare", &queue.name).await?;
+                    match declared.declare(&live, queue).await {
+                        Err(Error::Disconnected { .. }) if publishing.comes_back() => {
+                            client().sleep(PAUSE).await;
+                        }
+                        answer => return answer,
+                    }
+                }
             };
             publisher
                 .in_time("declare", &queue.name, Box::pin(work))

@@ -45,9 +45,10 @@ pub struct RabbitMqOptions {
     pub declare_dead_letter_queues: bool,
     /// What follows a queue's name in its hold queues'; `.deferred` by default.
     pub deferred_suffix: String,
-    /// Retries and delayed enqueues round up to this; 1 s by default, at least 1 ms.
+    /// Retries and delayed enqueues round up to this; 1 s by default, at least 1 ms. On quorum
+    /// queues they go on to whole seconds.
     pub retry_granularity: Duration,
-    /// Deferrals round up to this; 1 s by default, at least 1 ms.
+    /// Deferrals round up to this, likewise.
     pub deferred_granularity: Duration,
     /// Where workers on this backend run handlers unless told otherwise.
     pub runtime: Option<Runtime>,

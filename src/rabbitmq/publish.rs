@@ -39,6 +39,39 @@ const WINDOW: usize = 1024;
 /// Before what was cut off is repeated.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
+/// How a message gets to its queue.
+#[derive(Debug, Clone)]
+pub(super) struct Route {
+    exchange: ShortString,
+    key: ShortString,
+    /// Where the key is not its name.
+    queue: Option<String>,
+}
+
+impl Route {
+    /// Straight to `queue`.
+    pub(super) fn to(queue: &str) -> Self {
+        Self {
+            exchange: "".into(),
+            key: queue.into(),
+            queue: None,
+        }
+    }
+
+    /// By way of `exchange`.
+    pub(super) fn by(exchange: &str, key: &str, queue: &str) -> Self {
+        Self {
+            exchange: exchange.into(),
+            key: key.into(),
+            queue: Some(queue.into()),
+        }
+    }
+
+    fn queue(&self) -> &str {
+        self.queue.as_deref().unwrap_or(self.key.as_str())
+    }
+}
+
 /// What is published.
 #[derive(Debug)]
 pub(super) struct Message {
@@ -92,23 +125,31 @@ impl Publisher {
     /// What is cut off before its confirm is published again: it may be stored twice.
     pub(super) async fn publish(&self, queue: &str, message: impl Fn() -> Message) -> Result<()> {
         check_name(queue)?;
-        self.in_time("publish to", queue, async {
-            loop {
-                match self.try_to_publish(queue, &message).await {
-                    Err(Error::Disconnected { .. }) if self.link.comes_back() => {}
-                    verdict => return verdict,
-                }
-                log::debug!("a publish to `{queue}` was cut off and is repeated");
-                client().sleep(PAUSE).await;
-            }
-        })
-        .await
+        let published = self.publish_by(Route::to(queue), message);
+        self.in_time("publish to", queue, published).await
     }
 
-    async fn try_to_publish(&self, queue: &str, message: &impl Fn() -> Message) -> Result<()> {
-        let lane = self.lane(queue).await?;
+    /// Like [`publish`](Self::publish), for as long as it takes.
+    pub(super) async fn publish_by(
+        &self,
+        route: Route,
+        message: impl Fn() -> Message,
+    ) -> Result<()> {
+        loop {
+            match self.try_to_publish(&route, &message).await {
+                Err(Error::Disconnected { .. }) if self.link.comes_back() => {}
+                verdict => return verdict,
+            }
+            let queue = route.queue();
+            log::debug!("a publish to `{queue}` was cut off and is repeated");
+            client().sleep(PAUSE).await;
+        }
+    }
+
+    async fn try_to_publish(&self, route: &Route, message: &impl Fn() -> Message) -> Result<()> {
+        let lane = self.lane(route.queue()).await?;
         let place = self.place().await;
-        self.send(lane, place, queue, message()).await
+        self.send(lane, place, route.clone(), message()).await
     }
 
     /// The outcome of `work`, unless that takes longer than a publish may.
@@ -144,29 +185,29 @@ impl Publisher {
         self.window.acquire_arc().await
     }
 
-    /// Publishes `message` to `queue` on this very `lane`.
+    /// Publishes `message` on this very `lane`.
     pub(super) fn send(
         &self,
         lane: Arc<Lane>,
         place: SemaphoreGuardArc,
-        queue: &str,
+        route: Route,
         message: Message,
     ) -> InFlight<impl Future<Output = Result<()>> + Send + use<>> {
-        let (queue, max_size) = (ShortString::from(queue), self.max_size);
+        let max_size = self.max_size;
         InFlight::new(lane.clone(), self.deadlines.limit(), async move {
             let _place = place;
             let Message { properties, body } = message;
             if body.len() > max_size {
                 return Err(Error::PayloadTooLarge {
-                    queue: queue.to_string(),
+                    queue: route.queue().into(),
                     size: body.len(),
                     limit: max_size,
                 });
             }
             let (id, size) = (properties.message_id().clone(), body.len());
-            let confirmation = lane.publish(queue.clone(), properties, &body).await;
-            let returned = lane.live.returns.take(&queue, &id);
-            let queue = queue.as_str();
+            let confirmation = lane.publish(&route, properties, &body).await;
+            let returned = lane.live.returns.take(&route.key, &id);
+            let queue = route.queue();
             match (confirmation, returned) {
                 (Err(error), _) => Err(match broker("publish to", queue)(error) {
                     // Somebody else's body was too large for the broker, and closed the channel.
@@ -258,7 +299,7 @@ impl Lane {
     /// The broker's answer; `None` when the channel was closed before lapin knew of the publish.
     async fn publish(
         &self,
-        queue: ShortString,
+        route: &Route,
         properties: BasicProperties,
         body: &[u8],
     ) -> lapin::Result<Option<Confirmation>> {
@@ -266,11 +307,11 @@ impl Lane {
             mandatory: true,
             ..BasicPublishOptions::default()
         };
-        let mut publish =
-            pin!(
-                self.channel
-                    .basic_publish("".into(), queue, options, body, properties)
-            );
+        let (exchange, key) = (route.exchange.clone(), route.key.clone());
+        let mut publish = pin!(
+            self.channel
+                .basic_publish(exchange, key, options, body, properties)
+        );
         let confirm = poll_fn(|cx| {
             let _alone = lock(&self.order);
             publish.as_mut().poll(cx)

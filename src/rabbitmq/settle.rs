@@ -125,9 +125,9 @@ impl Delivery for RabbitMqDelivery {
             return self.answer("reject a job of", Answer::Reject).await;
         }
         // A body may name a queue this backend knows nothing of: then where it was found counts.
-        let queue = match backend.durability(&self.envelope.queue) {
-            Some(_) => &self.envelope.queue,
-            None => queue,
+        let queue = match backend.knows(&self.envelope.queue) {
+            true => &self.envelope.queue,
+            false => queue,
         };
         let letter = || Outgoing {
             properties: codec::dead_properties(&self.envelope, reason, backend.frame_max()),

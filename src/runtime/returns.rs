@@ -4,14 +4,19 @@
 //! the confirm of a stored job can carry the return of a lost one. The broker sends a return
 //! before the ack of the same publish: noted down as its bytes pass, it is there when its own
 //! publish is confirmed.
+//!
+//! The first frame of a connection says which broker this is; lapin keeps that to itself too.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lapin::types::ShortString;
 
-/// What one connection's broker has sent back and nobody has asked for yet.
+/// What one connection's broker has sent back and nobody has asked for yet, and its version.
 #[derive(Debug, Default)]
-pub(crate) struct Returns(Mutex<Vec<Return>>);
+pub(crate) struct Returns {
+    returned: Mutex<Vec<Return>>,
+    version: OnceLock<String>,
+}
 
 #[derive(Debug)]
 struct Return {
@@ -24,7 +29,7 @@ impl Returns {
     /// Why the message with this id came back from this queue, if it did. To be asked once for
     /// each publish, when its confirm is there.
     pub(crate) fn take(&self, queue: &ShortString, id: &Option<ShortString>) -> Option<String> {
-        let mut returns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut returns = self.lock();
         let own = returns.iter().position(|it| {
             let id = id.as_ref().map(ShortString::as_str);
             it.queue == queue.as_str() && it.message_id.as_deref() == id
@@ -32,19 +37,28 @@ impl Returns {
         Some(returns.swap_remove(own).reply)
     }
 
+    /// The version of RabbitMQ, such as `4.3.6`; `None` of another broker.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.version.get().map(String::as_str)
+    }
+
     fn add(&self, returned: Return) {
-        let mut returns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        returns.push(returned);
+        self.lock().push(returned);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Return>> {
+        self.returned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 const METHOD: u8 = 1;
 const HEADER: u8 = 2;
 const BASIC_RETURN: [u8; 4] = [0, 60, 0, 50];
+const CONNECTION_START: [u8; 4] = [0, 10, 0, 10];
 /// Type, channel and size.
 const FRAME_HEAD: usize = 7;
 
-/// Follows the frames of a connection and notes down the returns among them.
+/// Follows the frames of a connection and notes down the returns among them, and the version.
 #[derive(Debug)]
 pub(super) struct Scanner {
     returns: Arc<Returns>,
@@ -109,7 +123,7 @@ impl Scanner {
             Part::Kind => {
                 let size = [3, 4, 5, 6].map(|at| self.frame[at]);
                 let rest = u32::from_be_bytes(size) as usize - BASIC_RETURN.len() + 1;
-                match self.frame[FRAME_HEAD..] == BASIC_RETURN {
+                match [BASIC_RETURN, CONNECTION_START].contains(&self.method()) {
                     true => (Part::Wanted, rest),
                     false => (Part::Skipped, rest),
                 }
@@ -124,11 +138,22 @@ impl Scanner {
         };
     }
 
+    /// Class and method of the frame.
+    fn method(&self) -> [u8; 4] {
+        [0, 1, 2, 3].map(|at| self.frame[FRAME_HEAD + at])
+    }
+
     /// A wanted frame is complete. In one that cannot be read lapin finds the same fault, and ends
     /// the connection.
     fn note(&mut self) {
         let fields = Fields(&self.frame[FRAME_HEAD..]);
         if self.frame[0] == METHOD {
+            if self.method() == CONNECTION_START {
+                if let Some(version) = fields.version() {
+                    let _ = self.returns.version.set(version);
+                }
+                return;
+            }
             self.returned = fields.returned();
         } else if let Some((queue, reply)) = self.returned.take()
             && let Some(message_id) = fields.message_id()
@@ -167,6 +192,19 @@ impl<'a> Fields<'a> {
         self.bytes(BASIC_RETURN.len())?;
         let (code, text, _exchange) = (self.short()?, self.text()?, self.text()?);
         Some((self.text()?, format!("{code} {text}")))
+    }
+
+    /// What RabbitMQ says of itself in a `connection.start`.
+    fn version(self) -> Option<String> {
+        let property = |name: &[u8]| {
+            let at = self.0.windows(name.len()).position(|it| it == name)?;
+            let mut rest = Fields(&self.0[at + name.len()..]);
+            let length = rest.bytes(4)?.try_into().ok()?;
+            let text = rest.bytes(u32::from_be_bytes(length) as usize)?;
+            Some(String::from_utf8_lossy(text).into_owned())
+        };
+        property(b"\x07productS").filter(|product| product == "RabbitMQ")?;
+        property(b"\x07versionS")
     }
 
     /// The message id among the properties of a content header, if there is one.

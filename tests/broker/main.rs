@@ -14,10 +14,12 @@ mod dead;
 mod dial;
 mod hold;
 mod kinds;
+mod ladder;
 mod log;
 mod malformed;
 mod mismatch;
 mod priority;
+mod quorum;
 mod runtime;
 mod settle;
 mod subscription;
@@ -74,10 +76,14 @@ fn main() -> ExitCode {
         ;
         kinds:
             a_queue_that_is_not_durable_works_or_is_refused_by_name
-            a_quorum_queue_that_is_not_durable_is_refused_by_name
-            a_quorum_queue_and_its_dead_letter_queue_are_both_quorum
-            a_job_goes_every_way_on_a_quorum_queue
-            deferrals_of_a_quorum_queue_all_return
+        ;
+        ladder:
+            random_delays_are_never_early_and_all_come_back
+            jobs_of_a_deleted_queue_end_where_they_are_found
+            a_queue_of_wildcards_gets_its_jobs_and_no_others
+            a_job_is_not_held_up_by_one_ahead_that_is_due_later
+            deferrals_come_back_ahead_of_the_backlog
+            it_may_be_declared_by_many_at_once
         ;
         malformed:
             bodies_are_set_aside_byte_for_byte
@@ -97,6 +103,14 @@ fn main() -> ExitCode {
             a_foreign_hold_disturbs_no_hold_declared_beside_it
             a_hold_replaced_by_a_foreign_one_loses_no_job_of_another
             many_who_ask_for_a_foreign_hold_are_each_refused
+        ;
+        quorum:
+            it_needs_rabbitmq_4
+            it_is_refused_by_name_when_it_is_not_durable
+            it_and_its_dead_letter_queue_have_the_documented_arguments
+            a_job_goes_every_way
+            a_job_that_ends_every_consumer_is_dead_with_a_reason
+            a_job_given_back_at_many_shutdowns_is_still_there
         ;
         priority:
             a_deferral_overtakes_only_what_is_still_queued
@@ -192,6 +206,9 @@ fn main() -> ExitCode {
         ;
         hold:
             a_waiting_job_is_not_unacknowledged
+        ;
+        ladder:
+            a_level_that_was_deleted_is_made_again
         ;
         log:
             no_record_and_no_debug_text_shows_a_password

@@ -168,6 +168,20 @@ fn a_delay_beyond_the_brokers_limit_is_refused() {
 }
 
 #[test]
+fn a_delay_on_a_quorum_queue_may_last_for_years() {
+    block_on(async {
+        let backend = declared(q().kind(QueueKind::Quorum)).await;
+        let limit = Duration::from_secs((1 << 28) - 1);
+        let delay = limit + Duration::from_nanos(1);
+
+        backend.publish(&job(1), Some(limit)).await.unwrap();
+        let error = backend.publish(&job(1), Some(delay)).await.unwrap_err();
+
+        assert!(matches!(error, Error::DelayTooLong { .. }));
+    });
+}
+
+#[test]
 fn a_refused_retry_leaves_the_job_in_hand() {
     block_on(async {
         let backend = declared(q()).await;

@@ -113,5 +113,29 @@ fn bytes_that_are_no_frames_are_passed_over() {
     scanner.pass(&[METHOD, 0, 1, 0, 0, 0, 4, 0, 60, 0, 50, 0xce]);
     scanner.pass(&[0xff; 64]);
 
-    assert!(returns.0.lock().unwrap().is_empty());
+    assert!(returns.lock().is_empty());
+}
+
+#[test]
+fn the_version_is_that_of_rabbitmq_and_of_no_other_broker() {
+    let start = |product: &str| {
+        let mut payload = b"\0\x0a\0\x0a\0\x09\0\0\0\x2e".to_vec();
+        for (name, value) in [("product", product), ("version", "4.3.6")] {
+            payload.push(name.len() as u8);
+            payload.extend([name.as_bytes(), b"S"].concat());
+            payload.extend((value.len() as u32).to_be_bytes());
+            payload.extend(value.as_bytes());
+        }
+        let size = (payload.len() as u32).to_be_bytes();
+        [&b"\x01\0\0"[..], &size, &payload, b"\xce"].concat()
+    };
+    for (product, version) in [("RabbitMQ", Some("4.3.6")), ("LavinMQ", None)] {
+        let returns = Arc::<Returns>::default();
+        let mut scanner = Scanner::new(returns.clone());
+
+        let bytes = [start(product), bytes(&[ack()])].concat();
+        bytes.chunks(3).for_each(|chunk| scanner.pass(chunk));
+
+        assert_eq!(returns.version(), version);
+    }
 }

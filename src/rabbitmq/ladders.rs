@@ -1,0 +1,139 @@
+//! [`Ladders`]: stores jobs of quorum queues where they wait, declared once per connection.
+
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use lapin::{
+    Channel, ExchangeKind,
+    options::{ExchangeBindOptions, ExchangeDeclareOptions, QueueBindOptions},
+    types::{AMQPValue, FieldTable},
+};
+
+use super::{
+    RabbitMqOptions,
+    declare::{declare_on, open},
+    ladder::{self, DUE, Ladder, Level, UNROUTABLE},
+    link::{Link, Live},
+    publish::{Message, Publisher, Route},
+    version::expires_by_priority,
+};
+use crate::{Envelope, Error, Result};
+
+/// Stores jobs of quorum queues where they wait.
+#[derive(Debug)]
+pub(super) struct Ladders {
+    link: Arc<Link>,
+    publisher: Publisher,
+}
+
+impl Ladders {
+    pub(super) fn new(link: Arc<Link>, options: &RabbitMqOptions) -> Self {
+        Self {
+            publisher: Publisher::new(link.clone(), options),
+            link,
+        }
+    }
+
+    /// Stores `envelope` where it waits for so many `seconds` and then returns to its queue.
+    pub(super) async fn store(&self, envelope: &Envelope, seconds: u32) -> Result<()> {
+        let (action, queue) = ("delay a job of", &envelope.queue);
+        let stored = async {
+            let live = self.link.get(action, queue).await?;
+            let by_priority = expires_by_priority(live.returns.version());
+            let exchange = Ladder::of(envelope.priority, by_priority).exchange(seconds);
+            let route = Route::by(&exchange, &ladder::routing_key(queue, seconds), queue);
+            let message = || Message::of(envelope);
+            match self.publisher.publish_by(route.clone(), message).await {
+                // Somebody has deleted a part of the ladder.
+                Err(Error::Unroutable { .. } | Error::Broker { .. }) => {
+                    declare(&live).await?;
+                    self.publisher.publish_by(route, message).await
+                }
+                verdict => verdict,
+            }
+        };
+        self.publisher.in_time(action, queue, stored).await
+    }
+}
+
+/// Lets jobs that have waited come to `queue`.
+pub(super) async fn attach(live: &Live, queue: &str) -> Result<()> {
+    live.ladders.get_or_try_init(|| declare(live)).await?;
+    let channel = open(live, queue).await?;
+    let key = ladder::due_key(queue);
+    let bound = bind(&channel, queue, DUE, &key);
+    live.ask("bind", queue, bound).await
+}
+
+/// Declares what jobs of quorum queues wait in.
+async fn declare(live: &Live) -> Result<()> {
+    let mut levels: Vec<_> = Ladder::Common.levels().collect();
+    if !expires_by_priority(live.returns.version()) {
+        levels.extend(Ladder::Ahead.levels());
+    }
+    let channel = open(live, UNROUTABLE).await?;
+    let declared = async {
+        end(&channel).await?;
+        // Many at a time: each would wait for a round trip of its own.
+        let exchanges = levels.iter().map(|it| exchange(&channel, &it.exchange));
+        try_join_all(exchanges).await?;
+        let queues = levels.iter().map(|it| declare_on(&channel, &it.queue));
+        try_join_all(queues).await?;
+        try_join_all(levels.iter().map(|it| tie(&channel, it))).await
+    };
+    live.ask("declare", UNROUTABLE, declared).await.map(drop)
+}
+
+/// What comes behind the lowest level.
+async fn end(channel: &Channel) -> lapin::Result<()> {
+    declare_exchange(channel, UNROUTABLE, ExchangeKind::Fanout, None).await?;
+    declare_on(channel, &ladder::unroutable()).await?;
+    bind(channel, UNROUTABLE, UNROUTABLE, "").await?;
+    // Else the lowest level would keep what it cannot deliver, and hold up everybody's jobs.
+    declare_exchange(channel, DUE, ExchangeKind::Topic, Some(UNROUTABLE)).await
+}
+
+async fn exchange(channel: &Channel, name: &str) -> lapin::Result<()> {
+    declare_exchange(channel, name, ExchangeKind::Topic, None).await
+}
+
+async fn tie(channel: &Channel, level: &Level) -> lapin::Result<()> {
+    bind(channel, &level.queue.name, &level.exchange, &level.stops).await?;
+    channel
+        .exchange_bind(
+            level.next.as_str().into(),
+            level.exchange.as_str().into(),
+            level.passes.as_str().into(),
+            ExchangeBindOptions::default(),
+            FieldTable::default(),
+        )
+        .await
+}
+
+async fn declare_exchange(
+    channel: &Channel,
+    name: &str,
+    kind: ExchangeKind,
+    alternate: Option<&str>,
+) -> lapin::Result<()> {
+    let mut arguments = FieldTable::default();
+    if let Some(alternate) = alternate {
+        let alternate = AMQPValue::LongString(alternate.into());
+        arguments.insert("alternate-exchange".into(), alternate);
+    }
+    let options = ExchangeDeclareOptions {
+        durable: true,
+        ..ExchangeDeclareOptions::default()
+    };
+    channel
+        .exchange_declare(name.into(), kind, options, arguments)
+        .await
+}
+
+async fn bind(channel: &Channel, queue: &str, exchange: &str, key: &str) -> lapin::Result<()> {
+    let options = QueueBindOptions::default();
+    let (queue, exchange) = (queue.into(), exchange.into());
+    channel
+        .queue_bind(queue, exchange, key.into(), options, FieldTable::default())
+        .await
+}
