@@ -81,9 +81,11 @@ pub async fn a_port_nobody_listens_on_is_refused(_: Broker) {
 }
 
 pub async fn a_host_that_does_not_exist_is_named(_: Broker) {
-    let (_, text) = refusal(Address::new("nowhere.invalid")).await;
+    // No resolver is asked for a label of more than 63 bytes.
+    let nowhere = format!("{}.invalid", "nowhere".repeat(10));
+    let (_, text) = refusal(Address::new(&*nowhere)).await;
 
-    assert!(text.contains("guest@nowhere.invalid:5672"), "{text}");
+    assert!(text.contains(&format!("guest@{nowhere}:5672")), "{text}");
     assert!(text.contains("lookup"), "{text}");
 }
 
