@@ -1,6 +1,6 @@
 //! [`Dispatcher`]: one delivery, from the lookup of its handler to its settlement.
 
-use std::time::Duration;
+use std::{future::Future, pin::Pin, time::Duration};
 
 use futures_lite::future::or;
 
@@ -36,7 +36,7 @@ impl Dispatcher {
     }
 
     /// Does `work` and counts its end, unless the worker drops what runs.
-    pub(super) async fn unless_dropped(&self, work: impl Future<Output = ()>) {
+    pub(super) async fn unless_dropped(&self, work: Pin<&mut impl Future<Output = ()>>) {
         let dropped = async {
             self.handle.aborted().await;
             true

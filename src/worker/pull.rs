@@ -1,6 +1,6 @@
 //! [`Puller`]: the next delivery, then a slot, then a task.
 
-use std::{convert::Infallible, future, sync::Arc, time::Instant};
+use std::{convert::Infallible, future, pin::pin, sync::Arc, time::Instant};
 
 use async_channel::Receiver;
 use async_lock::Semaphore;
@@ -63,7 +63,7 @@ impl<B: Backend> Puller<B> {
             let run = self.ledger.start(Key::of(delivery.envelope()));
             let dispatcher = Arc::clone(&self.dispatcher);
             self.spawn(async move {
-                let work = dispatcher.dispatch(run, delivery);
+                let work = pin!(dispatcher.dispatch(run, delivery));
                 dispatcher.unless_dropped(work).await;
                 // The job is settled or back before the slot is free.
                 drop(slot);
@@ -91,7 +91,7 @@ impl<B: Backend> Puller<B> {
                 let dispatcher = Arc::clone(&self.dispatcher);
                 // Nothing runs, so it needs no slot.
                 self.spawn(async move {
-                    let work = dispatcher.conclude(run, delivery, ending);
+                    let work = pin!(dispatcher.conclude(run, delivery, ending));
                     dispatcher.unless_dropped(work).await;
                 })?;
             }
