@@ -38,6 +38,10 @@ async fn set_aside(
     nothing(&mut deliveries).await;
 
     let dead = backend.dead_queue_name(&queue.name);
+    until("every dead letter", async || {
+        broker.ready(&dead).await >= Some(count)
+    })
+    .await;
     let mut letters = vec![];
     for _ in 0..count {
         let letter = broker.take(&dead).await.expect("a dead letter");

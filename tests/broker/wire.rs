@@ -7,7 +7,7 @@ use queuey_rabbitmq::{
 
 use crate::{
     options,
-    support::{Broker, Message, jobs::*},
+    support::{Broker, Message, jobs::*, until},
 };
 
 async fn declared(broker: &Broker) -> (RabbitMqBackend, QueueConfig) {
@@ -237,6 +237,11 @@ pub async fn the_longest_dead_letter_fits_the_smallest_frame(broker: Broker) {
     delivery.dead_letter(&"ß".repeat(500_000)).await.unwrap();
 
     let dead = backend.dead_queue_name(&queue.name);
+    // The malformed body is set aside by itself.
+    until("both dead letters", async || {
+        broker.ready(&dead).await == Some(2)
+    })
+    .await;
     let letters = [broker.take(&dead).await, broker.take(&dead).await];
     let bodies = letters.map(|letter| letter.expect("a dead letter").body);
     assert!(bodies.contains(&b"{".to_vec()) && bodies.contains(&job.to_bytes()));
