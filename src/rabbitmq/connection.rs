@@ -41,6 +41,9 @@ pub(super) async fn dial_any(addresses: &Addresses, options: &RabbitMqOptions) -
     }
 }
 
+/// lapin answers sooner, if it does.
+const FORGOTTEN: Duration = Duration::from_millis(100);
+
 /// A new connection to `address`.
 async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Live> {
     if address.is_tls() && !cfg!(feature = "__tls") {
@@ -54,6 +57,7 @@ async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Live> {
     let (attempt, given_up) = Attempt::new();
     let returns = Arc::<Returns>::default();
     let (held, socket) = async_channel::bounded(1);
+    let (tell, told) = async_channel::bounded(1);
     let tls = options.tls.config();
     let mut uri = address.uri().clone();
     let login = Login::hide(&mut uri);
@@ -64,16 +68,28 @@ async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Live> {
         {
             let returns = returns.clone();
             async move |uri, _| {
-                let socket = open(&uri, &tls, &given_up).await?;
+                let socket = open(&uri, &tls, &given_up).await.inspect_err(|error| {
+                    let _ = tell.try_send(io::Error::new(error.kind(), error.to_string()));
+                })?;
                 let wire = Wire::new(socket, login.clone(), returns.clone(), Some(held.clone()));
                 Ok(AsyncTcpStream::Plain(wire))
             }
         },
         properties,
     );
+    // lapin forgets to answer when this fails before it has noted down who asks.
+    let failed = async {
+        match told.recv().await {
+            Ok(error) => {
+                client().sleep(FORGOTTEN).await;
+                Err(lapin::ErrorKind::IOError(Arc::new(error)).into())
+            }
+            Err(_) => future::pending().await,
+        }
+    };
     let subject = address.to_string();
     let connection = client()
-        .timeout(options.connect_timeout, dialled)
+        .timeout(options.connect_timeout, future::or(dialled, failed))
         .await
         .ok_or_else(|| Error::TimedOut {
             action: "connect to",
