@@ -12,9 +12,7 @@ use crate::{
 /// # Errors
 /// [`Error::DelayTooLong`] above [`MAX_DEFERRAL_MS`]; a delay is never shortened.
 pub fn ttl_ms(queue: &str, delay: Duration, granularity: Duration) -> Result<u64> {
-    let step = millis_up(granularity).max(1);
-    let steps = millis_up(delay).div_ceil(step).max(1);
-    match steps.checked_mul(step) {
+    match rounded_up_ms(delay, granularity) {
         Some(ttl) if ttl <= MAX_DEFERRAL_MS => Ok(ttl),
         _ => Err(Error::DelayTooLong {
             queue: queue.into(),
@@ -22,6 +20,14 @@ pub fn ttl_ms(queue: &str, delay: Duration, granularity: Duration) -> Result<u64
             max: Duration::from_millis(MAX_DEFERRAL_MS),
         }),
     }
+}
+
+/// `delay` in milliseconds, up to the next whole `granularity`, at least one; `None` beyond what
+/// can be counted.
+pub(super) fn rounded_up_ms(delay: Duration, granularity: Duration) -> Option<u64> {
+    let step = millis_up(granularity).max(1);
+    let steps = millis_up(delay).div_ceil(step).max(1);
+    steps.checked_mul(step)
 }
 
 /// How long after sending the declare a hold publish may be confirmed and still be safe.

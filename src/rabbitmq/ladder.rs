@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use super::topology::{Declaration, safe_hold, safe_queue};
-use crate::{
-    Error, QueueKind, Result,
-    limits::{longest_delay, millis_up},
+use super::{
+    hold::rounded_up_ms,
+    topology::{Declaration, safe_hold, safe_queue},
 };
+use crate::{Error, QueueKind, Result, limits::longest_delay};
 
 pub use crate::limits::{LADDER_LEVELS as LEVELS, MAX_LADDER_SECONDS as MAX_SECONDS};
 
@@ -93,10 +93,8 @@ impl Ladder {
 /// # Errors
 /// [`Error::DelayTooLong`] above [`MAX_SECONDS`]; a delay is never shortened.
 pub fn seconds(queue: &str, delay: Duration, granularity: Duration) -> Result<u32> {
-    let step = millis_up(granularity).max(1);
-    let steps = millis_up(delay).div_ceil(step).max(1);
-    let seconds = steps.checked_mul(step).map(|ms| ms.div_ceil(1000));
-    seconds
+    rounded_up_ms(delay, granularity)
+        .map(|ms| ms.div_ceil(1000))
         .and_then(|seconds| u32::try_from(seconds).ok())
         .filter(|&seconds| seconds <= MAX_SECONDS)
         .ok_or_else(|| Error::DelayTooLong {
