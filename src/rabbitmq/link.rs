@@ -15,7 +15,7 @@ use async_channel::Receiver;
 use async_lock::OnceCell;
 use event_listener::Event;
 use futures_lite::{StreamExt, future::or};
-use lapin::Connection;
+use lapin::{Channel, Connection};
 
 use super::{
     Addresses, Attempt, RabbitMqOptions, Rebuilding, connection, declare::Declared, error::broker,
@@ -255,6 +255,11 @@ impl Live {
     /// Whether the end of the connection is known.
     pub(super) fn is_over(&self) -> bool {
         self.socket.is_closed() || self.over.is_raised()
+    }
+
+    /// Whether what is written to `channel`, one of this connection's, can still arrive.
+    pub(super) fn carries(&self, channel: &Channel) -> bool {
+        channel.status().connected() && !self.is_over()
     }
 
     /// Why the broker takes no publishes at the moment, if it does not.

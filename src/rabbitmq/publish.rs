@@ -281,7 +281,7 @@ impl Lane {
 
     fn is_open(&self) -> bool {
         let retired = self.retired.load(Ordering::Relaxed);
-        !retired && self.channel.status().connected() && !self.live.is_over()
+        !retired && self.live.carries(&self.channel)
     }
 
     /// Whether an alarm of the broker keeps it from reading what is published.

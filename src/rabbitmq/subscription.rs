@@ -49,7 +49,7 @@ impl Subscription {
 
     /// Whether answers can still reach the broker. When they cannot, it hands the jobs out again.
     pub(super) fn is_open(&self) -> bool {
-        self.channel.status().connected() && !self.live.is_over()
+        self.live.carries(&self.channel)
     }
 
     /// Answers the delivery `tag`; returns when the answer is written.
