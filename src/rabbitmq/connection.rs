@@ -12,6 +12,7 @@ use std::{
 
 use async_channel::{Receiver, Sender};
 use futures_lite::future;
+use futures_util::future::BoxFuture;
 use lapin::{
     AsyncTcpStream, Connection,
     tcp::OwnedTLSConfig,
@@ -29,16 +30,21 @@ use crate::{
 pub(super) const FRAME_MAX: u32 = 128 * 1024;
 
 /// A new connection to the first of `addresses` that answers.
-pub(super) async fn dial_any(addresses: &Addresses, options: &RabbitMqOptions) -> Result<Live> {
-    let mut list = addresses.for_one_dial().into_iter().peekable();
-    loop {
-        let address = list.next().expect("no list of addresses is empty");
-        match dial(&address, options).await {
-            Ok(live) => return Ok(live),
-            Err(error) if list.peek().is_none() => return Err(error),
-            Err(error) => log::warn!("on to the next address: {}", Chain(&error)),
+pub(super) fn dial_any<'a>(
+    addresses: &'a Addresses,
+    options: &'a RabbitMqOptions,
+) -> BoxFuture<'a, Result<Live>> {
+    Box::pin(async move {
+        let mut list = addresses.for_one_dial().into_iter().peekable();
+        loop {
+            let address = list.next().expect("no list of addresses is empty");
+            match dial(&address, options).await {
+                Ok(live) => return Ok(live),
+                Err(error) if list.peek().is_none() => return Err(error),
+                Err(error) => log::warn!("on to the next address: {}", Chain(&error)),
+            }
         }
-    }
+    })
 }
 
 /// lapin answers sooner, if it does.

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use futures_util::future::BoxFuture;
 use lapin::{Channel, options::QueueDeclareOptions};
 
 use super::{
@@ -46,26 +47,32 @@ impl Declared {
     }
 
     /// Declares `queue`, its dead-letter queue and what it needs to wait.
-    pub(super) async fn declare(&self, live: &Live, queue: &QueueConfig) -> Result<()> {
-        let is_quorum = queue.kind == QueueKind::Quorum;
-        if is_quorum {
-            version::check_quorum(&queue.name, live.returns.version())?;
-        }
-        let dead = self.options.declare_dead_letter_queues;
-        let dead = dead.then(|| topology::dead_queue(queue, &self.options.dead_suffix));
-        let dead_name = dead.as_ref().map(|dead| dead.name.as_str());
-        let mut declarations = vec![topology::main_queue(queue, dead_name)];
-        declarations.extend(dead);
-        if queue.durable {
-            declare_all(live, &declarations).await?;
-        } else {
-            self.declare_apart(&declarations).await?;
-        }
-        if is_quorum {
-            ladders::attach(live, &queue.name).await?;
-        }
-        lock(&self.queues).insert(queue.name.clone(), queue.clone());
-        Ok(())
+    pub(super) fn declare<'a>(
+        &'a self,
+        live: &'a Live,
+        queue: &'a QueueConfig,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let is_quorum = queue.kind == QueueKind::Quorum;
+            if is_quorum {
+                version::check_quorum(&queue.name, live.returns.version())?;
+            }
+            let dead = self.options.declare_dead_letter_queues;
+            let dead = dead.then(|| topology::dead_queue(queue, &self.options.dead_suffix));
+            let dead_name = dead.as_ref().map(|dead| dead.name.as_str());
+            let mut declarations = vec![topology::main_queue(queue, dead_name)];
+            declarations.extend(dead);
+            if queue.durable {
+                declare_all(live, &declarations).await?;
+            } else {
+                self.declare_apart(&declarations).await?;
+            }
+            if is_quorum {
+                ladders::attach(live, &queue.name).await?;
+            }
+            lock(&self.queues).insert(queue.name.clone(), queue.clone());
+            Ok(())
+        })
     }
 
     /// Declares everything once more: the broker may have come back without it.

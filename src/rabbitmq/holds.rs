@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_lite::future;
+use futures_util::future::BoxFuture;
 use lapin::Channel;
 
 use super::{
@@ -77,14 +78,14 @@ impl Holds {
     /// The broker deletes a hold queue, with the jobs in it, when its lease ends. So a confirm
     /// counts only well within the lease of the declare before it; otherwise the job is stored
     /// once more, in a hold that outlasts the link. Twice is possible, never is not.
-    pub(super) async fn store(
-        self: &Arc<Self>,
-        envelope: &Envelope,
-        suffix: &str,
+    pub(super) fn store<'a>(
+        self: &'a Arc<Self>,
+        envelope: &'a Envelope,
+        suffix: &'a str,
         durable: bool,
         mut ttl: u64,
-    ) -> Result<()> {
-        let stored = async {
+    ) -> BoxFuture<'a, Result<()>> {
+        let stored = async move {
             loop {
                 ttl = hold::ttl_for_link(ttl, *lock(&self.round_trip));
                 let queue = topology::hold_queue(&envelope.queue, durable, suffix, ttl);
@@ -102,9 +103,7 @@ impl Holds {
             }
         };
         let queue = &envelope.queue;
-        self.publisher
-            .in_time("delay a job of", queue, stored)
-            .await
+        Box::pin(self.publisher.in_time("delay a job of", queue, stored))
     }
 
     /// Whether `envelope` is stored for sure.

@@ -5,7 +5,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use super::publish::Lane;
@@ -19,7 +19,6 @@ where
 {
     publish: Option<Pin<Box<F>>>,
     lane: Arc<Lane>,
-    started: Instant,
     limit: Duration,
 }
 
@@ -31,7 +30,6 @@ where
         Self {
             publish: Some(Box::pin(publish)),
             lane,
-            started: Instant::now(),
             limit,
         }
     }
@@ -59,8 +57,8 @@ where
 {
     fn drop(&mut self) {
         if let Some(publish) = self.publish.take() {
-            let (lane, started, limit) = (self.lane.clone(), self.started, self.limit);
-            client().run(abandoned(publish, lane, started, limit));
+            let (lane, limit) = (self.lane.clone(), self.limit);
+            client().run(abandoned(publish, lane, limit));
         }
     }
 }
@@ -69,15 +67,12 @@ where
 async fn abandoned(
     mut publish: impl Future<Output = Result<()>> + Unpin,
     lane: Arc<Lane>,
-    started: Instant,
     limit: Duration,
 ) {
-    let mut left = limit.saturating_sub(started.elapsed());
-    while client().timeout(left, &mut publish).await.is_none() {
+    while client().timeout(limit, &mut publish).await.is_none() {
         // Under an alarm its turn has not come yet.
         if !lane.is_blocked() {
             return lane.retire();
         }
-        left = limit;
     }
 }

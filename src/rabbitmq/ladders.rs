@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
+use futures_util::future::{BoxFuture, FutureExt, try_join_all};
 use lapin::{
     Channel, ExchangeKind,
     options::{ExchangeBindOptions, ExchangeDeclareOptions, QueueBindOptions},
@@ -35,9 +35,13 @@ impl Ladders {
     }
 
     /// Stores `envelope` where it waits for so many `seconds` and then returns to its queue.
-    pub(super) async fn store(&self, envelope: &Envelope, seconds: u32) -> Result<()> {
+    pub(super) fn store<'a>(
+        &'a self,
+        envelope: &'a Envelope,
+        seconds: u32,
+    ) -> BoxFuture<'a, Result<()>> {
         let (action, queue) = ("delay a job of", &envelope.queue);
-        let stored = async {
+        let stored = async move {
             let live = self.link.get(action, queue).await?;
             let by_priority = expires_by_priority(live.returns.version());
             let exchange = Ladder::of(envelope.priority, by_priority).exchange(seconds);
@@ -52,7 +56,7 @@ impl Ladders {
                 verdict => verdict,
             }
         };
-        self.publisher.in_time(action, queue, stored).await
+        Box::pin(self.publisher.in_time(action, queue, stored))
     }
 }
 
@@ -75,11 +79,15 @@ async fn declare(live: &Live) -> Result<()> {
     let declared = async {
         end(&channel).await?;
         // Many at a time: each would wait for a round trip of its own.
-        let exchanges = levels.iter().map(|it| exchange(&channel, &it.exchange));
+        let exchanges = levels
+            .iter()
+            .map(|it| exchange(&channel, &it.exchange).boxed());
         try_join_all(exchanges).await?;
-        let queues = levels.iter().map(|it| declare_on(&channel, &it.queue));
+        let queues = levels
+            .iter()
+            .map(|it| declare_on(&channel, &it.queue).boxed());
         try_join_all(queues).await?;
-        try_join_all(levels.iter().map(|it| tie(&channel, it))).await
+        try_join_all(levels.iter().map(|it| tie(&channel, it).boxed())).await
     };
     live.ask("declare", UNROUTABLE, declared).await.map(drop)
 }

@@ -15,6 +15,7 @@ use async_channel::Receiver;
 use async_lock::OnceCell;
 use event_listener::Event;
 use futures_lite::{StreamExt, future::or};
+use futures_util::future::BoxFuture;
 use lapin::{Channel, Connection};
 
 use super::{
@@ -271,11 +272,21 @@ impl Live {
 
     /// The answer to what lapin asks the broker. lapin itself may never answer when the connection
     /// ends in that moment.
-    pub(super) async fn ask<T>(
+    // Boxed: the code is there once for each answer, not for each question; and few ask.
+    pub(super) fn ask<'a, T: Send + 'a>(
+        &'a self,
+        action: &'static str,
+        subject: &'a str,
+        question: impl Future<Output = lapin::Result<T>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(self.answer(action, subject, Box::pin(question)))
+    }
+
+    async fn answer<T>(
         &self,
         action: &'static str,
         subject: &str,
-        question: impl Future<Output = lapin::Result<T>>,
+        question: BoxFuture<'_, lapin::Result<T>>,
     ) -> Result<T> {
         let answered = async { question.await.map_err(broker(action, subject)) };
         let ended = async {

@@ -31,6 +31,7 @@ use std::{
 };
 
 use async_lock::OnceCell;
+use futures_util::future::BoxFuture;
 
 pub use address::Address;
 pub use addresses::Addresses;
@@ -96,41 +97,47 @@ impl RabbitMqBackend {
         A: TryInto<Addresses>,
         Error: From<A::Error>,
     {
-        let addresses = addresses.try_into()?;
-        let options = Arc::new(options);
-        let declared = Arc::new(Declared::new(addresses.clone(), options.clone()));
-        let closing = Latch::new();
-        let publishing = Link::new(
-            "publishing",
-            addresses.clone(),
-            options.clone(),
-            Some(declared.clone()),
-            closing.clone(),
-        );
-        let first = match options.wait_for_broker {
-            true => None,
-            false => Some(publishing.dial().await?),
-        };
-        publishing.start(first);
-        let backend = Self(Arc::new(Inner {
-            publisher: Publisher::new(publishing.clone(), &options),
-            holds: Arc::new(Holds::new(publishing.clone(), &options)),
-            ladders: Ladders::new(publishing.clone(), &options),
-            publishing,
-            consuming: OnceCell::new(),
-            declared,
-            closing,
-            addresses,
-            options,
-        }));
-        let addresses = &backend.0.addresses;
-        backend
-            .0
-            .publishing
-            .get("connect to", &addresses.to_string())
-            .await?;
-        log::info!("connected to {addresses}");
-        Ok(backend)
+        Self::start(addresses.try_into()?, options).await
+    }
+
+    // Boxed, as all that is rare: compiled once, with this crate, and not again in each program.
+    fn start(addresses: Addresses, options: RabbitMqOptions) -> BoxFuture<'static, Result<Self>> {
+        Box::pin(async move {
+            let options = Arc::new(options);
+            let declared = Arc::new(Declared::new(addresses.clone(), options.clone()));
+            let closing = Latch::new();
+            let publishing = Link::new(
+                "publishing",
+                addresses.clone(),
+                options.clone(),
+                Some(declared.clone()),
+                closing.clone(),
+            );
+            let first = match options.wait_for_broker {
+                true => None,
+                false => Some(publishing.dial().await?),
+            };
+            publishing.start(first);
+            let backend = Self(Arc::new(Inner {
+                publisher: Publisher::new(publishing.clone(), &options),
+                holds: Arc::new(Holds::new(publishing.clone(), &options)),
+                ladders: Ladders::new(publishing.clone(), &options),
+                publishing,
+                consuming: OnceCell::new(),
+                declared,
+                closing,
+                addresses,
+                options,
+            }));
+            let addresses = &backend.0.addresses;
+            backend
+                .0
+                .publishing
+                .get("connect to", &addresses.to_string())
+                .await?;
+            log::info!("connected to {addresses}");
+            Ok(backend)
+        })
     }
 
     /// How this backend was configured.
@@ -201,6 +208,67 @@ impl RabbitMqBackend {
         started.await.map(Arc::as_ref)
     }
 
+    fn declare_all<'a>(&'a self, queues: &'a [QueueConfig]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let Inner {
+                options,
+                publishing,
+                publisher,
+                declared,
+                ..
+            } = self.open()?;
+            for queue in queues {
+                topology::check_names(queue, &options.dead_suffix, &options.deferred_suffix)?;
+            }
+            for queue in queues {
+                let work = async {
+                    loop {
+                        let live = publishing.get("declare", &queue.name).await?;
+                        match declared.declare(&live, queue).await {
+                            Err(Error::Disconnected { .. }) if publishing.comes_back() => {
+                                client().sleep(PAUSE).await;
+                            }
+                            answer => return answer,
+                        }
+                    }
+                };
+                publisher.in_time("declare", &queue.name, work).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        queue: &'a QueueConfig,
+    ) -> BoxFuture<'a, Result<RabbitMqDeliveries>> {
+        Box::pin(async move {
+            self.open()?;
+            check_name(&queue.name)?;
+            RabbitMqDeliveries::start(self.clone(), queue.clone()).await
+        })
+    }
+
+    fn hang_up(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let Inner {
+                publishing,
+                consuming,
+                publisher,
+                closing,
+                ..
+            } = &*self.0;
+            let lives =
+                [Some(publishing), consuming.get()].map(|link| link.and_then(|it| it.current()));
+            closing.raise();
+            client().timeout(OPEN_PUBLISHES, publisher.drain()).await;
+            for live in lives.iter().flatten().rev() {
+                connection::hang_up(live).await;
+            }
+            Ok(())
+        })
+    }
+
     /// Declares `queue` as it was declared before, if it was.
     async fn declare_again(&self, queue: &str) -> Result<()> {
         match self.0.declared.config(queue) {
@@ -232,15 +300,16 @@ impl RabbitMqBackend {
         let (kind, durable) = declared
             .kind(queue)
             .ok_or_else(|| Error::UnknownQueue(queue.clone()))?;
-        // Boxed: a publish without a delay would carry it.
         match kind {
             QueueKind::Classic => {
                 let ttl = hold::ttl_ms(queue, delay, granularity)?;
-                Box::pin(holds.store(envelope, &options.deferred_suffix, durable, ttl)).await
+                holds
+                    .store(envelope, &options.deferred_suffix, durable, ttl)
+                    .await
             }
             QueueKind::Quorum => {
                 let seconds = ladder::seconds(queue, delay, granularity)?;
-                Box::pin(ladders.store(envelope, seconds)).await
+                ladders.store(envelope, seconds).await
             }
         }
     }
@@ -258,33 +327,7 @@ impl Backend for RabbitMqBackend {
     type Deliveries = RabbitMqDeliveries;
 
     async fn declare(&self, queues: &[QueueConfig]) -> Result<()> {
-        let Inner {
-            options,
-            publishing,
-            publisher,
-            declared,
-            ..
-        } = self.open()?;
-        for queue in queues {
-            topology::check_names(queue, &options.dead_suffix, &options.deferred_suffix)?;
-        }
-        for queue in queues {
-            let work = async {
-                loop {
-                    let live = publishing.get("declare", &queue.name).await?;
-                    match declared.declare(&live, queue).await {
-                        Err(Error::Disconnected { .. }) if publishing.comes_back() => {
-                            client().sleep(PAUSE).await;
-                        }
-                        answer => return answer,
-                    }
-                }
-            };
-            publisher
-                .in_time("declare", &queue.name, Box::pin(work))
-                .await?;
-        }
-        Ok(())
+        self.declare_all(queues).await
     }
 
     async fn publish(&self, envelope: &Envelope, delay: Option<Duration>) -> Result<()> {
@@ -307,28 +350,12 @@ impl Backend for RabbitMqBackend {
     }
 
     async fn consume(&self, queue: &QueueConfig) -> Result<RabbitMqDeliveries> {
-        self.open()?;
-        check_name(&queue.name)?;
-        RabbitMqDeliveries::start(self.clone(), queue.clone()).await
+        self.subscribe(queue).await
     }
 
     /// Waits some seconds for open publishes, then for the broker's farewell, then ends.
     async fn close(&self) -> Result<()> {
-        let Inner {
-            publishing,
-            consuming,
-            publisher,
-            closing,
-            ..
-        } = &*self.0;
-        let lives =
-            [Some(publishing), consuming.get()].map(|link| link.and_then(|it| it.current()));
-        closing.raise();
-        client().timeout(OPEN_PUBLISHES, publisher.drain()).await;
-        for live in lives.iter().flatten().rev() {
-            connection::hang_up(live).await;
-        }
-        Ok(())
+        self.hang_up().await
     }
 
     fn runtime(&self) -> Runtime {

@@ -2,7 +2,7 @@
 
 use std::{
     future::{Future, poll_fn},
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -12,8 +12,9 @@ use std::{
 
 use async_lock::{Semaphore, SemaphoreGuardArc};
 use futures_lite::future::{or, poll_once};
+use futures_util::future::BoxFuture;
 use lapin::{
-    BasicProperties, Channel, Confirmation,
+    BasicProperties, Channel, Confirmation, PublisherConfirm,
     options::{BasicPublishOptions, ConfirmSelectOptions},
     types::ShortString,
 };
@@ -35,6 +36,11 @@ use crate::{
 
 /// Publishes in flight; more wait their turn.
 const WINDOW: usize = 1024;
+
+const MANDATORY: BasicPublishOptions = BasicPublishOptions {
+    mandatory: true,
+    immediate: false,
+};
 
 /// Before what was cut off is repeated.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
@@ -194,18 +200,27 @@ impl Publisher {
         message: Message,
     ) -> InFlight<impl Future<Output = Result<()>> + Send + use<>> {
         let max_size = self.max_size;
+        // What it captures and holds across an await is moved and kept for every publish.
         InFlight::new(lane.clone(), self.deadlines.limit(), async move {
             let _place = place;
-            let Message { properties, body } = message;
-            if body.len() > max_size {
+            let size = message.body.len();
+            if size > max_size {
                 return Err(Error::PayloadTooLarge {
                     queue: route.queue().into(),
-                    size: body.len(),
+                    size,
                     limit: max_size,
                 });
             }
-            let (id, size) = (properties.message_id().clone(), body.len());
-            let confirmation = lane.publish(&route, properties, &body).await;
+            let id = message.properties.message_id().clone();
+            let confirmation = lane
+                .confirmed(pin!(lane.channel.basic_publish(
+                    route.exchange.clone(),
+                    route.key.clone(),
+                    MANDATORY,
+                    &message.body,
+                    message.properties,
+                )))
+                .await;
             let returned = lane.live.returns.take(&route.key, &id);
             let queue = route.queue();
             match (confirmation, returned) {
@@ -249,11 +264,17 @@ impl Publisher {
         {
             return Ok(lane.clone());
         }
-        let live = self.link.get("publish to", queue).await?;
-        let opened = live
-            .ask("publish to", queue, Lane::open(live.clone()))
-            .await;
-        Ok(lane.insert(Arc::new(opened?)).clone())
+        let opened = self.open_lane(queue).await?;
+        Ok(lane.insert(Arc::new(opened)).clone())
+    }
+
+    /// Boxed: every publish would carry what few need.
+    fn open_lane<'a>(&'a self, queue: &'a str) -> BoxFuture<'a, Result<Lane>> {
+        Box::pin(async move {
+            let live = self.link.get("publish to", queue).await?;
+            let opened = Lane::open(live.clone());
+            live.ask("publish to", queue, opened).await
+        })
     }
 
     /// Waits until nothing is in flight any more.
@@ -296,22 +317,11 @@ impl Lane {
         }
     }
 
-    /// The broker's answer; `None` when the channel was closed before lapin knew of the publish.
-    async fn publish(
+    /// The broker's answer to `publish`; `None` when the channel was closed before lapin knew of it.
+    async fn confirmed(
         &self,
-        route: &Route,
-        properties: BasicProperties,
-        body: &[u8],
+        mut publish: Pin<&mut impl Future<Output = lapin::Result<PublisherConfirm>>>,
     ) -> lapin::Result<Option<Confirmation>> {
-        let options = BasicPublishOptions {
-            mandatory: true,
-            ..BasicPublishOptions::default()
-        };
-        let (exchange, key) = (route.exchange.clone(), route.key.clone());
-        let mut publish = pin!(
-            self.channel
-                .basic_publish(exchange, key, options, body, properties)
-        );
         let confirm = poll_fn(|cx| {
             let _alone = lock(&self.order);
             publish.as_mut().poll(cx)

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use lapin::message::Delivery as Message;
 
 use super::{
@@ -65,17 +66,45 @@ impl RabbitMqDelivery {
     }
 
     /// Holds `next` for `delay`, then acks.
-    async fn follow(
+    // Boxed, as is `bury`: every job would carry what few need.
+    fn follow<'a>(
         self,
         action: &'static str,
-        next: &Envelope,
+        next: &'a Envelope,
         delay: Duration,
         granularity: Duration,
-    ) -> Settled<Self> {
-        self.check_open(action).map_err(Unsettled::lost)?;
-        let backend = &self.subscription.backend;
-        let stored = backend.hold(next, delay, granularity).await;
-        self.ack_after(stored).await
+    ) -> BoxFuture<'a, Settled<Self>> {
+        Box::pin(async move {
+            self.check_open(action).map_err(Unsettled::lost)?;
+            let backend = &self.subscription.backend;
+            let stored = backend.hold(next, delay, granularity).await;
+            self.ack_after(stored).await
+        })
+    }
+
+    /// Publishes to the dead-letter queue, then acks.
+    fn bury<'a>(self, reason: &'a str) -> BoxFuture<'a, Settled<Self>> {
+        Box::pin(async move {
+            self.check_open("dead-letter a job of")
+                .map_err(Unsettled::lost)?;
+            let Subscription { backend, queue, .. } = &*self.subscription;
+            if !self.options().declare_dead_letter_queues {
+                let id = self.envelope.job_id;
+                log::warn!("job {id} of `{queue}` is rejected, no dead-letter queue: {reason}");
+                return self.answer("reject a job of", Answer::Reject).await;
+            }
+            // A body may name a queue this backend knows nothing of: then where it was found counts.
+            let queue = match backend.knows(&self.envelope.queue) {
+                true => &self.envelope.queue,
+                false => queue,
+            };
+            let letter = || Outgoing {
+                properties: codec::dead_properties(&self.envelope, reason, backend.frame_max()),
+                body: self.envelope.to_bytes(),
+            };
+            let stored = backend.publish_dead(queue, letter).await;
+            self.ack_after(stored).await
+        })
     }
 
     /// Acks once the successor is stored, or keeps the job in hand.
@@ -103,38 +132,18 @@ impl Delivery for RabbitMqDelivery {
         self.answer("ack a job of", Answer::Ack).await
     }
 
-    async fn retry(self, next: &Envelope, delay: Duration) -> Settled<Self> {
+    fn retry(self, next: &Envelope, delay: Duration) -> impl Future<Output = Settled<Self>> + Send {
         let granularity = self.options().retry_granularity;
         self.follow("retry a job of", next, delay, granularity)
-            .await
     }
 
-    async fn defer(self, next: &Envelope, delay: Duration) -> Settled<Self> {
+    fn defer(self, next: &Envelope, delay: Duration) -> impl Future<Output = Settled<Self>> + Send {
         let granularity = self.options().deferred_granularity;
         self.follow("defer a job of", next, delay, granularity)
-            .await
     }
 
-    async fn dead_letter(self, reason: &str) -> Settled<Self> {
-        self.check_open("dead-letter a job of")
-            .map_err(Unsettled::lost)?;
-        let Subscription { backend, queue, .. } = &*self.subscription;
-        if !self.options().declare_dead_letter_queues {
-            let id = self.envelope.job_id;
-            log::warn!("job {id} of `{queue}` is rejected, no dead-letter queue: {reason}");
-            return self.answer("reject a job of", Answer::Reject).await;
-        }
-        // A body may name a queue this backend knows nothing of: then where it was found counts.
-        let queue = match backend.knows(&self.envelope.queue) {
-            true => &self.envelope.queue,
-            false => queue,
-        };
-        let letter = || Outgoing {
-            properties: codec::dead_properties(&self.envelope, reason, backend.frame_max()),
-            body: self.envelope.to_bytes(),
-        };
-        let stored = backend.publish_dead(queue, letter).await;
-        self.ack_after(stored).await
+    fn dead_letter(self, reason: &str) -> impl Future<Output = Settled<Self>> + Send {
+        self.bury(reason)
     }
 
     async fn release(self) -> Settled<Self> {

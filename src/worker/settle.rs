@@ -103,10 +103,9 @@ impl Dispatcher {
             let settled = match &plan {
                 _ if ending.stored => delivery.ack().await,
                 Plan::Ack => delivery.ack().await,
-                // Boxed: every job would carry what few need.
-                Plan::Retry { next, delay, .. } => Box::pin(delivery.retry(next, *delay)).await,
-                Plan::Defer { next, delay, .. } => Box::pin(delivery.defer(next, *delay)).await,
-                Plan::DeadLetter(letter) => Box::pin(delivery.dead_letter(&letter.reason)).await,
+                Plan::Retry { next, delay, .. } => delivery.retry(next, *delay).await,
+                Plan::Defer { next, delay, .. } => delivery.defer(next, *delay).await,
+                Plan::DeadLetter(letter) => delivery.dead_letter(&letter.reason).await,
             };
             let Err(unsettled) = settled else {
                 self.record(&plan, job);
