@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::{Shutdown, TcpStream},
+    net::{Shutdown, TcpStream, ToSocketAddrs},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -155,7 +155,9 @@ impl GivenUp {
 /// Runs on lapin's thread, which waits for it.
 async fn open(uri: &AMQPUri, tls: &OwnedTLSConfig, given_up: &GivenUp) -> io::Result<Socket> {
     let host = uri.authority.host.as_str();
-    let stream = future::or(client().connect(host, uri.authority.port), async {
+    // Blocks this thread, which has nothing else to do, and not one more.
+    let addresses = (host, uri.authority.port).to_socket_addrs()?.collect();
+    let stream = future::or(client().connect(addresses), async {
         let _ = given_up.ended.recv().await;
         Err(io::ErrorKind::ConnectionAborted.into())
     })

@@ -120,15 +120,20 @@ pub(super) async fn open(live: &Live, queue: &str) -> Result<Channel> {
     live.ask("declare", queue, opened).await
 }
 
-pub(super) async fn declare_on(channel: &Channel, queue: &Declaration) -> lapin::Result<()> {
+pub(super) fn declare_on<'a>(
+    channel: &'a Channel,
+    queue: &'a Declaration,
+) -> BoxFuture<'a, lapin::Result<()>> {
     let options = QueueDeclareOptions {
         durable: queue.durable,
         ..QueueDeclareOptions::default()
     };
-    channel
-        .queue_declare(queue.name.as_str().into(), options, queue.arguments.clone())
-        .await
-        .map(drop)
+    Box::pin(async move {
+        channel
+            .queue_declare(queue.name.as_str().into(), options, queue.arguments.clone())
+            .await
+            .map(drop)
+    })
 }
 
 /// Whether `error` is the refusal of another queue than this.

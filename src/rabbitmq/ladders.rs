@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, FutureExt, try_join_all};
+use futures_util::future::{BoxFuture, try_join_all};
 use lapin::{
     Channel, ExchangeKind,
     options::{ExchangeBindOptions, ExchangeDeclareOptions, QueueBindOptions},
@@ -81,13 +81,11 @@ async fn declare(live: &Live) -> Result<()> {
         // Many at a time: each would wait for a round trip of its own.
         let exchanges = levels
             .iter()
-            .map(|it| exchange(&channel, &it.exchange).boxed());
+            .map(|it| declare_exchange(&channel, &it.exchange, ExchangeKind::Topic, None));
         try_join_all(exchanges).await?;
-        let queues = levels
-            .iter()
-            .map(|it| declare_on(&channel, &it.queue).boxed());
+        let queues = levels.iter().map(|it| declare_on(&channel, &it.queue));
         try_join_all(queues).await?;
-        try_join_all(levels.iter().map(|it| tie(&channel, it).boxed())).await
+        try_join_all(levels.iter().map(|it| tie(&channel, it))).await
     };
     live.ask("declare", UNROUTABLE, declared).await.map(drop)
 }
@@ -101,29 +99,27 @@ async fn end(channel: &Channel) -> lapin::Result<()> {
     declare_exchange(channel, DUE, ExchangeKind::Topic, Some(UNROUTABLE)).await
 }
 
-async fn exchange(channel: &Channel, name: &str) -> lapin::Result<()> {
-    declare_exchange(channel, name, ExchangeKind::Topic, None).await
+fn tie<'a>(channel: &'a Channel, level: &'a Level) -> BoxFuture<'a, lapin::Result<()>> {
+    Box::pin(async move {
+        bind(channel, &level.queue.name, &level.exchange, &level.stops).await?;
+        channel
+            .exchange_bind(
+                level.next.as_str().into(),
+                level.exchange.as_str().into(),
+                level.passes.as_str().into(),
+                ExchangeBindOptions::default(),
+                FieldTable::default(),
+            )
+            .await
+    })
 }
 
-async fn tie(channel: &Channel, level: &Level) -> lapin::Result<()> {
-    bind(channel, &level.queue.name, &level.exchange, &level.stops).await?;
-    channel
-        .exchange_bind(
-            level.next.as_str().into(),
-            level.exchange.as_str().into(),
-            level.passes.as_str().into(),
-            ExchangeBindOptions::default(),
-            FieldTable::default(),
-        )
-        .await
-}
-
-async fn declare_exchange(
-    channel: &Channel,
+fn declare_exchange<'a>(
+    channel: &'a Channel,
     name: &str,
     kind: ExchangeKind,
     alternate: Option<&str>,
-) -> lapin::Result<()> {
+) -> BoxFuture<'a, lapin::Result<()>> {
     let mut arguments = FieldTable::default();
     if let Some(alternate) = alternate {
         let alternate = AMQPValue::LongString(alternate.into());
@@ -133,15 +129,16 @@ async fn declare_exchange(
         durable: true,
         ..ExchangeDeclareOptions::default()
     };
-    channel
-        .exchange_declare(name.into(), kind, options, arguments)
-        .await
+    Box::pin(channel.exchange_declare(name.into(), kind, options, arguments))
 }
 
-async fn bind(channel: &Channel, queue: &str, exchange: &str, key: &str) -> lapin::Result<()> {
+fn bind<'a>(
+    channel: &'a Channel,
+    queue: &str,
+    exchange: &str,
+    key: &str,
+) -> BoxFuture<'a, lapin::Result<()>> {
     let options = QueueBindOptions::default();
     let (queue, exchange) = (queue.into(), exchange.into());
-    channel
-        .queue_bind(queue, exchange, key.into(), options, FieldTable::default())
-        .await
+    Box::pin(channel.queue_bind(queue, exchange, key.into(), options, FieldTable::default()))
 }

@@ -3,7 +3,7 @@
 use std::{
     future::Future,
     io,
-    net::TcpStream,
+    net::{SocketAddr, TcpStream},
     panic,
     pin::Pin,
     sync::OnceLock,
@@ -55,10 +55,8 @@ impl Client {
         async_rs::Runtime::new(RuntimeParts::new(self, Wires))
     }
 
-    /// A TCP connection to the first address of `host` that answers.
-    pub(crate) async fn connect(self, host: &str, port: u16) -> io::Result<Async<TcpStream>> {
-        let runtime = self.runtime();
-        let addresses = runtime.to_socket_addrs((host.to_owned(), port));
+    /// A TCP connection to the first of `addresses` that answers.
+    pub(crate) async fn connect(self, addresses: Vec<SocketAddr>) -> io::Result<Async<TcpStream>> {
         AsyncIO.tcp_connect(addresses).await
     }
 
