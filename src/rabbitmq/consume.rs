@@ -2,13 +2,13 @@
 
 use std::{
     fmt,
-    future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
 };
 
 use futures_core::Stream;
 use futures_lite::future::or;
+use futures_util::future::BoxFuture;
 use lapin::message::Delivery as Message;
 
 use super::{
@@ -28,7 +28,7 @@ pub struct RabbitMqDeliveries {
 
 enum State {
     Subscribed(Subscribed),
-    Rebuilding(Pin<Box<dyn Future<Output = Result<Subscribed>> + Send>>),
+    Rebuilding(BoxFuture<'static, Result<Subscribed>>),
     Ended,
 }
 
@@ -82,7 +82,7 @@ impl Stream for RabbitMqDeliveries {
                     Err(cause) if self.backend.is_closed() => return self.end(cause),
                     Err(cause) => {
                         let rebuilt = rebuild(self.backend.clone(), self.queue.clone(), cause);
-                        self.state = State::Rebuilding(Box::pin(rebuilt));
+                        self.state = State::Rebuilding(rebuilt);
                     }
                 },
                 State::Rebuilding(rebuilt) => match ready!(rebuilt.as_mut().poll(cx)) {
@@ -96,41 +96,47 @@ impl Stream for RabbitMqDeliveries {
 }
 
 /// Subscribes again under the reconnect policy, after `cause` has ended the last subscription.
-async fn rebuild(backend: RabbitMqBackend, queue: QueueConfig, cause: Error) -> Result<Subscribed> {
-    let name = &queue.name;
-    log::warn!("the subscription to `{name}` is lost: {}", Chain(&cause));
-    if is_acknowledgement_timeout(&cause) {
-        log::error!(
-            "a job of `{name}` ran for longer than the broker waits for its ack: shorten it, give \
-             the worker a `job_timeout`, or raise `consumer_timeout` on the broker"
-        );
-    }
-    let mut failures = 0;
-    let mut last = cause;
-    loop {
-        let attempt = Attempt {
-            failures,
-            error: Some(&last),
-            rebuilding: Rebuilding::Consumer,
-        };
-        let policy = backend.options().reconnect.as_ref();
-        let Some(delay) = policy.and_then(|policy| policy.next_delay(&attempt)) else {
-            return Err(last);
-        };
-        or(client().sleep(delay), backend.0.closing.raised()).await;
-        match subscribe_again(&backend, &queue).await {
-            Ok(subscribed) => {
-                log::info!("subscribed to `{name}` again");
-                return Ok(subscribed);
-            }
-            Err(error) if is_final(&error) => return Err(error),
-            Err(error) => {
-                log::warn!("cannot subscribe to `{name}` again: {}", Chain(&error));
-                failures += 1;
-                last = error;
+fn rebuild(
+    backend: RabbitMqBackend,
+    queue: QueueConfig,
+    cause: Error,
+) -> BoxFuture<'static, Result<Subscribed>> {
+    Box::pin(async move {
+        let name = &queue.name;
+        log::warn!("the subscription to `{name}` is lost: {}", Chain(&cause));
+        if is_acknowledgement_timeout(&cause) {
+            log::error!(
+                "a job of `{name}` ran for longer than the broker waits for its ack: shorten it, give \
+                 the worker a `job_timeout`, or raise `consumer_timeout` on the broker"
+            );
+        }
+        let mut failures = 0;
+        let mut last = cause;
+        loop {
+            let attempt = Attempt {
+                failures,
+                error: Some(&last),
+                rebuilding: Rebuilding::Consumer,
+            };
+            let policy = backend.options().reconnect.as_ref();
+            let Some(delay) = policy.and_then(|policy| policy.next_delay(&attempt)) else {
+                return Err(last);
+            };
+            or(client().sleep(delay), backend.0.closing.raised()).await;
+            match subscribe_again(&backend, &queue).await {
+                Ok(subscribed) => {
+                    log::info!("subscribed to `{name}` again");
+                    return Ok(subscribed);
+                }
+                Err(error) if is_final(&error) => return Err(error),
+                Err(error) => {
+                    log::warn!("cannot subscribe to `{name}` again: {}", Chain(&error));
+                    failures += 1;
+                    last = error;
+                }
             }
         }
-    }
+    })
 }
 
 /// The queue may be what was lost, so it is declared first.

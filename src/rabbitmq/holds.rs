@@ -202,17 +202,19 @@ impl Holds {
             .clone())
     }
 
-    async fn declare_now(&self, queue: &Declaration) -> Result<()> {
-        loop {
-            let (channel, live) = self.channel(&queue.name).await?;
-            let declared = declare_on(&channel, queue);
-            match live.ask("declare", &queue.name, declared).await {
-                // Another queue's refusal closed the channel under this declare.
-                Err(error) if is_about_another(&error, &queue.name) => {}
-                Err(Error::Disconnected { .. }) if live.is_connected() => {}
-                answer => return answer,
+    fn declare_now<'a>(&'a self, queue: &'a Declaration) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            loop {
+                let (channel, live) = self.channel(&queue.name).await?;
+                let declared = declare_on(&channel, queue);
+                match live.ask("declare", &queue.name, declared).await {
+                    // Another queue's refusal closed the channel under this declare.
+                    Err(error) if is_about_another(&error, &queue.name) => {}
+                    Err(Error::Disconnected { .. }) if live.is_connected() => {}
+                    answer => return answer,
+                }
             }
-        }
+        })
     }
 
     async fn channel(&self, queue: &str) -> Result<(Channel, Arc<Live>)> {

@@ -8,25 +8,25 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
+
 use super::publish::Lane;
 use crate::{Error, Result, runtime::client};
 
 /// A publish that goes on when its caller has dropped it: its place in the window and what lapin
 /// keeps for it are free when the broker has answered, or when that takes too long.
-pub(super) struct InFlight<F>
-where
-    F: Future<Output = Result<()>> + Send + 'static,
-{
-    publish: Option<Pin<Box<F>>>,
+pub(super) struct InFlight {
+    publish: Option<BoxFuture<'static, Result<()>>>,
     lane: Arc<Lane>,
     limit: Duration,
 }
 
-impl<F> InFlight<F>
-where
-    F: Future<Output = Result<()>> + Send + 'static,
-{
-    pub(super) fn new(lane: Arc<Lane>, limit: Duration, publish: F) -> Self {
+impl InFlight {
+    pub(super) fn new(
+        lane: Arc<Lane>,
+        limit: Duration,
+        publish: impl Future<Output = Result<()>> + Send + 'static,
+    ) -> Self {
         Self {
             publish: Some(Box::pin(publish)),
             lane,
@@ -35,10 +35,7 @@ where
     }
 }
 
-impl<F> Future for InFlight<F>
-where
-    F: Future<Output = Result<()>> + Send + 'static,
-{
+impl Future for InFlight {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
@@ -51,10 +48,7 @@ where
     }
 }
 
-impl<F> Drop for InFlight<F>
-where
-    F: Future<Output = Result<()>> + Send + 'static,
-{
+impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(publish) = self.publish.take() {
             let (lane, limit) = (self.lane.clone(), self.limit);
@@ -64,11 +58,7 @@ where
 }
 
 /// Waits for the end of a publish that nobody waits for any more, for as long as a caller would.
-async fn abandoned(
-    mut publish: impl Future<Output = Result<()>> + Unpin,
-    lane: Arc<Lane>,
-    limit: Duration,
-) {
+async fn abandoned(mut publish: BoxFuture<'static, Result<()>>, lane: Arc<Lane>, limit: Duration) {
     while client().timeout(limit, &mut publish).await.is_none() {
         // Under an alarm its turn has not come yet.
         if !lane.is_blocked() {

@@ -272,23 +272,32 @@ impl Live {
 
     /// The answer to what lapin asks the broker. lapin itself may never answer when the connection
     /// ends in that moment.
-    // Boxed: the code is there once for each answer, not for each question; and few ask.
     pub(super) fn ask<'a, T: Send + 'a>(
         &'a self,
         action: &'static str,
         subject: &'a str,
         question: impl Future<Output = lapin::Result<T>> + Send + 'a,
     ) -> BoxFuture<'a, Result<T>> {
-        Box::pin(self.answer(action, subject, Box::pin(question)))
+        Box::pin(async move {
+            let mut answer = None;
+            let answered = Box::pin(async {
+                answer = Some(question.await.map_err(broker(action, subject)));
+            });
+            self.wait_for(action, subject, answered).await?;
+            answer.expect("what was waited for is there")
+        })
     }
 
-    async fn answer<T>(
+    async fn wait_for(
         &self,
         action: &'static str,
         subject: &str,
-        question: BoxFuture<'_, lapin::Result<T>>,
-    ) -> Result<T> {
-        let answered = async { question.await.map_err(broker(action, subject)) };
+        answered: BoxFuture<'_, ()>,
+    ) -> Result<()> {
+        let answered = async {
+            answered.await;
+            Ok(())
+        };
         let ended = async {
             self.ended().await;
             Err(lost(action, subject, "it ended before the answer"))

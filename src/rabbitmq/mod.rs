@@ -45,7 +45,7 @@ use self::{
     holds::Holds,
     ladders::Ladders,
     link::Link,
-    publish::{Message, PAUSE, Publisher},
+    publish::{Compose, Message, PAUSE, Publisher},
 };
 use crate::{
     Backend, Envelope, Error, QueueConfig, QueueKind, Result, Runtime, latch::Latch,
@@ -277,7 +277,7 @@ impl RabbitMqBackend {
         }
     }
 
-    async fn publish_dead(&self, queue: &str, letter: impl Fn() -> Message) -> Result<()> {
+    async fn publish_dead(&self, queue: &str, letter: Compose<'_>) -> Result<()> {
         let dead = self.dead_queue_name(queue);
         self.open()?.publisher.publish(&dead, letter).await
     }
@@ -339,7 +339,7 @@ impl Backend for RabbitMqBackend {
             None => {
                 let publisher = &self.open()?.publisher;
                 let message = || Message::of(envelope);
-                publisher.publish(&envelope.queue, message).await
+                publisher.publish(&envelope.queue, &message).await
             }
         }
     }

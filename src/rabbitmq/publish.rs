@@ -94,6 +94,9 @@ impl Message {
     }
 }
 
+/// Makes a message, again for each time it is published.
+pub(super) type Compose<'a> = &'a (dyn Fn() -> Message + Sync);
+
 /// Publishes on one confirm channel at a time, and on another when that is lost.
 #[derive(Debug)]
 pub(super) struct Publisher {
@@ -129,20 +132,16 @@ impl Publisher {
     /// Publishes to `queue`; returns when the broker has the message, or says why it has not.
     ///
     /// What is cut off before its confirm is published again: it may be stored twice.
-    pub(super) async fn publish(&self, queue: &str, message: impl Fn() -> Message) -> Result<()> {
+    pub(super) async fn publish(&self, queue: &str, message: Compose<'_>) -> Result<()> {
         check_name(queue)?;
         let published = self.publish_by(Route::to(queue), message);
         self.in_time("publish to", queue, published).await
     }
 
     /// Like [`publish`](Self::publish), for as long as it takes.
-    pub(super) async fn publish_by(
-        &self,
-        route: Route,
-        message: impl Fn() -> Message,
-    ) -> Result<()> {
+    pub(super) async fn publish_by(&self, route: Route, message: Compose<'_>) -> Result<()> {
         loop {
-            match self.try_to_publish(&route, &message).await {
+            match self.try_to_publish(&route, message).await {
                 Err(Error::Disconnected { .. }) if self.link.comes_back() => {}
                 verdict => return verdict,
             }
@@ -152,7 +151,7 @@ impl Publisher {
         }
     }
 
-    async fn try_to_publish(&self, route: &Route, message: &impl Fn() -> Message) -> Result<()> {
+    async fn try_to_publish(&self, route: &Route, message: Compose<'_>) -> Result<()> {
         let lane = self.lane(route.queue()).await?;
         let place = self.place().await;
         self.send(lane, place, route.clone(), message()).await
@@ -198,7 +197,7 @@ impl Publisher {
         place: SemaphoreGuardArc,
         route: Route,
         message: Message,
-    ) -> InFlight<impl Future<Output = Result<()>> + Send + use<>> {
+    ) -> InFlight {
         let max_size = self.max_size;
         // What it captures and holds across an await is moved and kept for every publish.
         InFlight::new(lane.clone(), self.deadlines.limit(), async move {

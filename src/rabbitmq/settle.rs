@@ -102,7 +102,7 @@ impl RabbitMqDelivery {
                 properties: codec::dead_properties(&self.envelope, reason, backend.frame_max()),
                 body: self.envelope.to_bytes(),
             };
-            let stored = backend.publish_dead(queue, letter).await;
+            let stored = backend.publish_dead(queue, &letter).await;
             self.ack_after(stored).await
         })
     }
@@ -180,7 +180,7 @@ pub(super) async fn set_aside(
             ),
             body: message.data.clone(),
         };
-        match backend.publish_dead(queue, letter).await {
+        match backend.publish_dead(queue, &letter).await {
             Ok(()) => Answer::Ack,
             Err(error) => {
                 log::error!("a malformed body stays on `{queue}`: {}", Chain(&error));

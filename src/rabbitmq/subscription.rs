@@ -8,6 +8,7 @@ use std::{
 
 use futures_core::Stream;
 use futures_lite::StreamExt;
+use futures_util::future::BoxFuture;
 use lapin::{
     Channel, Consumer,
     message::Delivery as Message,
@@ -53,14 +54,16 @@ impl Subscription {
     }
 
     /// Answers the delivery `tag`; returns when the answer is written.
-    pub(super) async fn answer(
+    pub(super) fn answer(
         &self,
         action: &'static str,
         tag: u64,
         answer: Answer,
-    ) -> Result<()> {
-        let written = self.acks.answer(tag, answer, &self.channel, &self.live);
-        written.await.map_err(broker(action, &self.queue))
+    ) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let written = self.acks.answer(tag, answer, &self.channel, &self.live);
+            written.await.map_err(broker(action, &self.queue))
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::{convert::Infallible, future, pin::pin, sync::Arc, time::Instant};
 use async_channel::Receiver;
 use async_lock::Semaphore;
 use futures_lite::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use futures_util::{future::BoxFuture, stream::FuturesUnordered};
 
 use super::{
     WorkerHandle,
@@ -102,8 +102,9 @@ impl<B: Backend> Puller<B> {
     }
 
     /// Does `work` in a task that the run of the worker waits for.
+    // Boxed: the executor's code is there once, not for each kind of work.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-        let running = self.running.clone();
+        let (work, running): (BoxFuture<()>, _) = (Box::pin(work), self.running.clone());
         self.dispatcher.runtime.spawn(async move {
             work.await;
             drop(running);
