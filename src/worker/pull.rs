@@ -62,12 +62,12 @@ impl<B: Backend> Puller<B> {
             let delivery = waiting.start();
             let run = self.ledger.start(Key::of(delivery.envelope()));
             let dispatcher = Arc::clone(&self.dispatcher);
-            self.spawn(async move {
+            self.spawn(Box::pin(async move {
                 let work = pin!(dispatcher.dispatch(run, delivery));
                 dispatcher.unless_dropped(work).await;
                 // The job is settled or back before the slot is free.
                 drop(slot);
-            })?;
+            }))?;
         }
     }
 
@@ -84,16 +84,18 @@ impl<B: Backend> Puller<B> {
             Arrival::Settled(delivery) => {
                 log::debug!("job {id} came back after it was settled");
                 let dispatcher = Arc::clone(&self.dispatcher);
-                self.spawn(async move { dispatcher.ack_again(delivery).await })?;
+                self.spawn(Box::pin(
+                    async move { dispatcher.ack_again(delivery).await },
+                ))?;
             }
             Arrival::Ended(run, delivery, ending) => {
                 log::debug!("job {id} came back after it ran");
                 let dispatcher = Arc::clone(&self.dispatcher);
                 // Nothing runs, so it needs no slot.
-                self.spawn(async move {
+                self.spawn(Box::pin(async move {
                     let work = pin!(dispatcher.conclude(run, delivery, ending));
                     dispatcher.unless_dropped(work).await;
-                })?;
+                }))?;
             }
         }
         let handle = &self.dispatcher.handle;
@@ -103,8 +105,8 @@ impl<B: Backend> Puller<B> {
 
     /// Does `work` in a task that the run of the worker waits for.
     // Boxed: the executor's code is there once, not for each kind of work.
-    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-        let (work, running): (BoxFuture<()>, _) = (Box::pin(work), self.running.clone());
+    fn spawn(&self, work: BoxFuture<'static, ()>) -> Result<()> {
+        let running = self.running.clone();
         self.dispatcher.runtime.spawn(async move {
             work.await;
             drop(running);
