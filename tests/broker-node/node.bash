@@ -1,4 +1,4 @@
-# Starts and stops the node; for tests/with-broker and the programs that it makes.
+# Starts and stops nodes; for tests/with-broker and the programs that it makes.
 # shellcheck shell=bash disable=SC2154,SC2016 # variables of with-broker; quoted programs
 
 # Starts a program in a session of its own, whose id goes to a file.
@@ -24,16 +24,37 @@ gone() {
   while running "$1"; do sleep 0.05; done
 }
 
+end() {
+  if running "$1"; then signal "$1" KILL && gone "$1"; fi
+}
+
+numbers() { seq "${nodes:-1}"; }
+
+# Sets what differs from node to node.
+identify() {
+  identity=(
+    RABBITMQ_NODENAME="$cluster-$1@localhost" RABBITMQ_NODE_PORT="${amqp_ports[$1]}"
+    RABBITMQ_DIST_PORT="${dist_ports[$1]}" RABBITMQ_LOGS="$home/node/node$1.log"
+    RABBITMQ_GENERATED_CONFIG_DIR="$home/node/config$1"
+  )
+}
+
+launch_node() {
+  if running "node$1"; then echo "the node is running already" >&2; return 1; fi
+  identify "$1"
+  launch "node$1" env "${identity[@]}" rabbitmq-server
+}
+
 accepts_amqp() (
-  exec 3<>"/dev/tcp/127.0.0.1/$amqp_port" &&
+  exec 3<>"/dev/tcp/127.0.0.1/${amqp_ports[$1]}" &&
     printf 'AMQP\0\0\11\1' >&3 && read -rN1 -t5 -u3
 ) 2>/dev/null
 
 await_node() {
   local deadline=$((SECONDS + 60))
-  until accepts_amqp; do
-    if [ $SECONDS -ge $deadline ] || ! running node; then
-      tail -n 30 "$private/launch.out" "$private"/node/{node.out,rabbit.log} >&2 2>/dev/null || true
+  until accepts_amqp "$1"; do
+    if [ $SECONDS -ge $deadline ] || ! running "node$1"; then
+      tail -n 30 "$private/launch.out" "$private/node/node$1".{out,log} >&2 2>/dev/null || true
       echo "with-broker: the RabbitMQ node did not start" >&2
       return 1
     fi
@@ -41,15 +62,29 @@ await_node() {
   done
 }
 
+# ctl_on NUMBER [ARG]...: rabbitmqctl for that node.
+ctl_on() {
+  identify "$1"
+  "${enter[@]}" env "${identity[@]}" rabbitmqctl "${@:2}"
+}
+
+# rabbitmqctl for the first node that runs.
+ctl() {
+  local number
+  for number in $(numbers); do
+    if running "node$number"; then break; fi
+  done
+  ctl_on "$number" "$@"
+}
+
 node() {
+  local number=${2:-1}
   case ${1:-} in
-    start)
-      if running node; then echo "the node is running already" >&2; return 1; fi
-      launch node rabbitmq-server && await_node ;;
-    stop) "${enter[@]}" rabbitmqctl --quiet stop && gone node ;;
-    kill) if running node; then signal node KILL && gone node; fi ;;
-    pause) signal node STOP ;;
-    resume) signal node CONT ;;
-    *) echo "Usage: \$RABBITMQ_NODE kill|stop|start|pause|resume" >&2; return 2 ;;
+    start) launch_node "$number" && await_node "$number" ;;
+    stop) ctl_on "$number" --quiet stop && gone "node$number" ;;
+    kill) end "node$number" ;;
+    pause) signal "node$number" STOP ;;
+    resume) signal "node$number" CONT ;;
+    *) echo "Usage: \$RABBITMQ_NODE kill|stop|start|pause|resume [NUMBER]" >&2; return 2 ;;
   esac
 }
