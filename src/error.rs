@@ -35,7 +35,7 @@ pub enum Error {
     },
     /// The broker refused to store the message, for instance because the queue is full.
     #[error(
-        "cannot publish to `{queue}`: the broker refused the message (nack; is the queue full?)"
+        "cannot publish to `{queue}`: the broker refused the message (nack; is the queue full, or its node away?)"
     )]
     Nacked {
         /// The queue named.
