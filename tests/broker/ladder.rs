@@ -10,8 +10,8 @@ use queuey_rabbitmq::{Backend, Delivery, QueueKind};
 
 use crate::{
     options,
-    quorum::{declared, version},
-    support::{Broker, jobs::*, pause, until, within},
+    quorum::declared,
+    support::{Broker, jobs::*, pause, until, version, within},
 };
 
 const UNROUTABLE: &str = "queuey.ladder.unroutable";

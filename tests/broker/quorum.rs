@@ -12,7 +12,7 @@ use queuey_rabbitmq::{
 use crate::{
     kinds::go_every_way,
     options,
-    support::{Broker, jobs::*, until, within},
+    support::{Broker, jobs::*, until, version, within},
 };
 
 /// What every quorum queue of a test starts with; nothing on a broker that is too old for one,
@@ -32,13 +32,6 @@ pub async fn declared(
             None
         }
     }
-}
-
-/// The version of the broker, where it is known.
-pub fn version() -> Option<(u32, u32)> {
-    let version = std::env::var("RABBITMQ_VERSION").ok()?;
-    let mut numbers = version.split('.').map(|part| part.parse().unwrap());
-    Some((numbers.next()?, numbers.next()?))
 }
 
 pub async fn it_needs_rabbitmq_4(broker: Broker) {

@@ -6,6 +6,8 @@
 
 #[path = "../support/node.rs"]
 mod node;
+#[path = "../support/nodes.rs"]
+mod nodes;
 #[allow(dead_code, reason = "each suite uses its part")]
 #[path = "../support/relay.rs"]
 mod relay;
@@ -13,6 +15,7 @@ mod relay;
 mod support;
 
 mod alarms;
+mod cluster;
 mod crash;
 mod cut;
 mod deleted;
@@ -29,7 +32,7 @@ use std::{process::ExitCode, time::Duration};
 
 use queuey_rabbitmq::{Backoff, BackoffPolicy, RabbitMqBackend, RabbitMqOptions};
 use relay::Relay;
-use support::{Broker, On, broker_trial, ctl_trial, node_trial};
+use support::{Broker, On, broker_trial, cluster_trial, ctl_trial, node_trial};
 
 macro_rules! facts {
     ($($trial:ident $file:ident: $($fact:ident)+;)+) => {
@@ -111,6 +114,14 @@ fn main() -> ExitCode {
         ;
         node_trial paused:
             a_broker_that_hangs_holds_nobody_for_longer_than_agreed
+        ;
+        cluster_trial cluster:
+            jobs_enqueued_while_each_node_dies_in_turn_all_run
+            jobs_that_wait_come_back_when_the_node_of_the_client_dies
+            jobs_that_wait_come_back_when_the_leader_of_their_ladder_dies
+            jobs_given_up_around_the_death_of_a_node_are_all_dead_letters
+            a_worker_whose_node_is_away_goes_on_by_way_of_another
+            a_classic_queue_whose_node_is_away_is_worked_on_once_it_is_back
         ;
     };
     support::run_alone("chaos", trials)

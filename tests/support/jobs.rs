@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_lite::{Stream, StreamExt, future};
-use queuey_rabbitmq::{Counts, QueueConfig, Result, WorkerBuilder, prelude::*};
+use queuey_rabbitmq::{Counts, QueueConfig, QueueKind, Result, WorkerBuilder, prelude::*};
 
 use super::{pause, until, within};
 
@@ -68,12 +68,12 @@ pub struct Number(pub u64);
 impl Job for Number {
     type Queue = Named;
     const NAME: &'static str = "number";
-    const QUEUE: Named = Named("any");
+    const QUEUE: Named = Named("any", QueueKind::Classic);
 }
 
 /// A queue set whose names are made at run time, one per test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Named(pub &'static str);
+pub struct Named(pub &'static str, pub QueueKind);
 
 impl QueueSet for Named {
     fn all() -> &'static [Self] {
@@ -85,12 +85,12 @@ impl QueueSet for Named {
     }
 
     fn config(&self) -> QueueConfig {
-        QueueConfig::new(self.0)
+        QueueConfig::new(self.0).kind(self.1)
     }
 }
 
 pub fn named(queue: &QueueConfig) -> Named {
-    Named(queue.name.clone().leak())
+    Named(queue.name.clone().leak(), queue.kind)
 }
 
 /// Runs the worker until `done` of its counts, then shuts it down.

@@ -37,6 +37,13 @@ pub fn amqp_url() -> Option<String> {
     std::env::var("AMQP_URL").ok().filter(|url| !url.is_empty())
 }
 
+/// The version of the broker, where it is known.
+pub fn version() -> Option<(u32, u32)> {
+    let version = std::env::var("RABBITMQ_VERSION").ok()?;
+    let mut numbers = version.split('.').map(|part| part.parse().unwrap());
+    Some((numbers.next()?, numbers.next()?))
+}
+
 /// Runs what is chosen on the command line; says how to run what needs a broker.
 pub fn run(suite: &str, trials: Vec<Trial>) -> ExitCode {
     let mut args = Arguments::from_args();
@@ -98,6 +105,14 @@ where
     F: Future<Output = ()>,
 {
     needing("RABBITMQ_NODE", broker_trial(name, on, test))
+}
+
+/// A test on a cluster whose nodes it ends and starts.
+pub fn cluster_trial<F>(name: String, on: On, test: impl Fn(Broker) -> F + Send + 'static) -> Trial
+where
+    F: Future<Output = ()>,
+{
+    needing("AMQP_URLS", node_trial(name, on, test))
 }
 
 /// A test on a real broker that also listens for TLS.

@@ -1,12 +1,15 @@
-//! The broker's node as its operator starts and stops it, and what is put right in any case.
+//! The broker's nodes as their operator starts and stops them, and what is put right in any case.
 
 use std::process::Command;
 
 use crate::support::Broker;
 
-/// Whether the node is up, for whoever wants it otherwise for a while. Dropped, it is as before.
+/// Whether a node is up, for whoever wants it otherwise for a while. Dropped, it is as before.
 #[must_use = "dropped, the node is as before"]
-pub struct Away(&'static str);
+pub struct Away {
+    back: &'static str,
+    number: usize,
+}
 
 impl Away {
     pub async fn end(self) {
@@ -16,7 +19,7 @@ impl Away {
 
 impl Drop for Away {
     fn drop(&mut self) {
-        node(self.0);
+        node(self.back, self.number);
     }
 }
 
@@ -39,19 +42,28 @@ impl Drop for Restore {
 
 /// Kills the node as a power failure would.
 pub async fn kill() -> Away {
-    blocking::unblock(|| node("kill")).await;
-    Away("start")
+    kill_number(1).await
+}
+
+/// Kills one node of several; the first is 1.
+pub async fn kill_number(number: usize) -> Away {
+    away(number, "kill", "start").await
 }
 
 /// Stops the processes of the node; its sockets stay open.
 pub async fn pause() -> Away {
-    blocking::unblock(|| node("pause")).await;
-    Away("resume")
+    away(1, "pause", "resume").await
 }
 
-fn node(verb: &str) {
+async fn away(number: usize, verb: &'static str, back: &'static str) -> Away {
+    blocking::unblock(move || node(verb, number)).await;
+    Away { back, number }
+}
+
+fn node(verb: &str, number: usize) {
     let program = std::env::var("RABBITMQ_NODE").expect("run by tests/with-broker");
-    let status = Command::new(program).arg(verb).status().unwrap();
+    let mut command = Command::new(program);
+    let status = command.args([verb, &number.to_string()]).status().unwrap();
     assert!(
         status.success() || std::thread::panicking(),
         "$RABBITMQ_NODE {verb}: {status}"
