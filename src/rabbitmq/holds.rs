@@ -181,14 +181,16 @@ impl Holds {
         // The broker said yes not long ago: the publish can follow without waiting for it.
         let answered = !lock(&self.kept).contains_key(&queue.name);
         let mut covers = self.asked(&queue.name).max(ticket);
-        // Whoever is about to ask on this executor joins in.
-        while !answered {
-            future::yield_now().await;
-            let asked = self.asked(&queue.name);
-            if asked <= covers {
-                break;
+        if !answered {
+            // Whoever is about to ask on this executor joins in.
+            loop {
+                future::yield_now().await;
+                let asked = self.asked(&queue.name);
+                if asked <= covers {
+                    break;
+                }
+                covers = asked;
             }
-            covers = asked;
         }
         let sent = Instant::now();
         let lane = if answered {
