@@ -108,11 +108,25 @@ impl Acks {
         }
     }
 
+    /// Waits while what is about to finish on this executor joins in, up to a quarter of all that is
+    /// out: the broker sends no more for what it waits for.
+    async fn gather(&self) {
+        let mut joined = lock(&self.state).finished.len();
+        loop {
+            future::yield_now().await;
+            let state = lock(&self.state);
+            let finished = state.finished.len();
+            if finished <= joined || finished * 3 >= state.in_hand.len() {
+                return;
+            }
+            joined = finished;
+        }
+    }
+
     /// Writes what is finished by now.
     async fn write(&self, channel: &Channel, live: &Live) {
         let _round = Round(self);
-        // Whatever is about to finish on this executor joins in.
-        future::yield_now().await;
+        self.gather().await;
         let (frames, asked) = {
             let mut state = lock(&self.state);
             let first_in_hand = state.in_hand.first().copied();
