@@ -37,7 +37,7 @@ enum Tuned {
     All,
     #[queue(max_priority = 0)]
     NoPriorities,
-    #[queue(kind = "quorum", max_priority = 0, durable = true)]
+    #[queue(kind = "quorum", max_priority = 31, durable = true)]
     Replicated,
     #[queue(prefetch = 1)]
     #[queue(message_ttl = "1ms")]
@@ -109,7 +109,10 @@ mod queues {
 
     #[test]
     fn a_queue_can_be_a_quorum_queue() {
-        assert_eq!(Tuned::Replicated.config().kind, QueueKind::Quorum);
+        let config = Tuned::Replicated.config();
+
+        assert_eq!(config.kind, QueueKind::Quorum);
+        assert_eq!(config.max_priority, Some(31));
     }
 
     #[test]

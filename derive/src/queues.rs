@@ -194,15 +194,15 @@ impl Keys {
         Ok(())
     }
 
-    /// What the broker refuses of a quorum queue.
+    /// What a quorum queue cannot be.
     fn check_quorum(&self) -> Result<()> {
         if self.kind != Some("quorum") {
             return Ok(());
         }
         match (&self.max_priority, &self.durable) {
-            (Some(levels), _) if levels.value > 0 => Err(Error::new(
+            (Some(levels), _) if levels.value > 31 => Err(Error::new(
                 levels.span,
-                "a quorum queue has no priorities: leave `max_priority` out",
+                "a quorum queue has the priorities 0 to 31",
             )),
             (_, Some(durable)) if !durable.value => {
                 Err(Error::new(durable.span, "a quorum queue is always durable"))
