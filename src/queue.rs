@@ -68,6 +68,8 @@ pub struct QueueConfig {
     pub max_priority: Option<u8>,
     /// What the broker keeps the queue in.
     pub kind: QueueKind,
+    /// How long a job may be with a consumer before the broker takes it back; 30 min by default.
+    pub consumer_timeout: Option<Duration>,
 }
 
 impl QueueConfig {
@@ -81,6 +83,7 @@ impl QueueConfig {
             message_ttl: None,
             max_priority: Some(DEFAULT_MAX_PRIORITY),
             kind: QueueKind::Classic,
+            consumer_timeout: None,
         }
     }
 
@@ -117,6 +120,19 @@ impl QueueConfig {
     /// What the broker keeps the queue in.
     pub fn kind(mut self, kind: QueueKind) -> Self {
         self.kind = kind;
+        self
+    }
+
+    /// How long a job may be with a consumer, running or waiting for its turn, before the broker
+    /// takes it back.
+    ///
+    /// It is asked for with each subscription and is no argument of the queue, so it may change at
+    /// any time. Only quorum queues from RabbitMQ 4.3 on take it like this. Elsewhere a line in the
+    /// log says so, and what the operator can set: a policy with `consumer-timeout` from 3.12 to
+    /// 4.2, `consumer_timeout` in `rabbitmq.conf` before. Classic queues from 4.3 on, and those of
+    /// [`MemoryBackend`](crate::MemoryBackend), wait for ever.
+    pub fn consumer_timeout(mut self, timeout: Duration) -> Self {
+        self.consumer_timeout = Some(timeout);
         self
     }
 }

@@ -32,6 +32,7 @@ enum Tuned {
         message_ttl = "4294967295ms",
         max_priority = 255,
         kind = "classic",
+        consumer_timeout = "2h",
         retry(max_attempts = 5)
     )]
     All,
@@ -98,6 +99,7 @@ mod queues {
                 .message_ttl(Duration::from_millis(4_294_967_295))
                 .max_priority(255)
                 .kind(QueueKind::Classic)
+                .consumer_timeout(Duration::from_secs(7200))
                 .retry(RetryPolicy::exponential(5))
         );
     }

@@ -15,8 +15,8 @@ use syn::{DeriveInput, Error, Result, parse_macro_input};
 /// - `#[queues(prefix = "…", crate = "…")]` on the enum: a queue is called `prefix.name`; where
 ///   the library is found, `::queuey_rabbitmq` by default.
 /// - `#[queue(…)]` on a variant: `name` (the variant in snake case), `prefetch` (16), `durable`
-///   (`true`), `message_ttl`, `max_priority` (10; 0 is off), `kind` (`"classic"` or `"quorum"`)
-///   and `retry(…)` (no retries).
+///   (`true`), `message_ttl`, `max_priority` (10; 0 is off), `kind` (`"classic"` or `"quorum"`),
+///   `consumer_timeout` and `retry(…)` (no retries).
 /// - `retry(…)`: `max_attempts` (3) and `backoff`, which is `"none"`, `"fixed"` with `delay`, or
 ///   `"exponential"` (the default) with `base` (`"1s"`), `factor` (2.0), `max` (`"5m"`) and
 ///   `jitter` (`true`). Durations are an integer with `ms`, `s`, `m`, `h` or `d`.

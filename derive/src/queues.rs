@@ -46,6 +46,7 @@ struct Keys {
     message_ttl: Option<Duration>,
     max_priority: Option<Spanned<u8>>,
     kind: Option<&'static str>,
+    consumer_timeout: Option<Duration>,
     retry: Option<Retry>,
 }
 
@@ -158,18 +159,23 @@ impl<'a> Queue<'a> {
             };
             config.extend(quote!(.kind(#library::QueueKind::#kind)));
         }
+        if let Some(timeout) = keys.consumer_timeout {
+            let timeout = retry::duration(timeout);
+            config.extend(quote!(.consumer_timeout(#timeout)));
+        }
         config
     }
 }
 
 impl Keys {
-    const ALL: [&str; 7] = [
+    const ALL: [&str; 8] = [
         "name",
         "prefetch",
         "durable",
         "message_ttl",
         "max_priority",
         "kind",
+        "consumer_timeout",
         "retry",
     ];
 
@@ -188,6 +194,7 @@ impl Keys {
             "message_ttl" => self.message_ttl = Some(message_ttl(key)?),
             "max_priority" => self.max_priority = Some(key.integer(0..=u8::MAX, "")?),
             "kind" => self.kind = Some(key.word(&["classic", "quorum"])?.value),
+            "consumer_timeout" => self.consumer_timeout = Some(consumer_timeout(key)?),
             "retry" => self.retry = Some(Retry::read(key)?),
             _ => return Err(key.unknown(&Self::ALL)),
         }
@@ -221,6 +228,11 @@ fn message_ttl(key: &attr::Key) -> Result<Duration> {
         ));
     }
     Ok(ttl.value)
+}
+
+fn consumer_timeout(key: &attr::Key) -> Result<Duration> {
+    let timeout = key.duration(": the broker would take every job back at once")?;
+    Ok(timeout.value)
 }
 
 fn fieldless_enum(input: &DeriveInput) -> Result<&DataEnum> {

@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use lapin::message::Delivery as Message;
 
 use super::{
-    Attempt, RabbitMqBackend, Rebuilding, settle, settle::RabbitMqDelivery,
+    Attempt, RabbitMqBackend, Rebuilding, ack_timeout, settle, settle::RabbitMqDelivery,
     subscription::Subscribed,
 };
 use crate::{Chain, Envelope, Error, QueueConfig, Result, runtime::client};
@@ -37,10 +37,15 @@ impl RabbitMqDeliveries {
         let subscribed = match Subscribed::new(&backend, &queue).await {
             // As if it had been lost a moment later.
             Err(cause @ Error::Disconnected { .. }) if backend.consuming().await?.comes_back() => {
+                say_lost(&queue, None, &cause);
                 rebuild(backend.clone(), queue.clone(), cause).await?
             }
             answer => answer?,
         };
+        let version = subscribed.subscription.version();
+        if let Some(why) = ack_timeout::unheeded(&queue, version) {
+            log::warn!("{why}");
+        }
         Ok(Self {
             queue,
             backend,
@@ -79,8 +84,12 @@ impl Stream for RabbitMqDeliveries {
                             return Poll::Ready(Some(Ok(delivery)));
                         }
                     }
-                    Err(cause) if self.backend.is_closed() => return self.end(cause),
                     Err(cause) => {
+                        let ended = subscribed.subscription.clone();
+                        if self.backend.is_closed() {
+                            return self.end(cause);
+                        }
+                        say_lost(&self.queue, ended.version(), &cause);
                         let rebuilt = rebuild(self.backend.clone(), self.queue.clone(), cause);
                         self.state = State::Rebuilding(rebuilt);
                     }
@@ -103,13 +112,6 @@ fn rebuild(
 ) -> BoxFuture<'static, Result<Subscribed>> {
     Box::pin(async move {
         let name = &queue.name;
-        log::warn!("the subscription to `{name}` is lost: {}", Chain(&cause));
-        if is_acknowledgement_timeout(&cause) {
-            log::error!(
-                "a job of `{name}` ran for longer than the broker waits for its ack: shorten it, give \
-                 the worker a `job_timeout`, or raise `consumer_timeout` on the broker"
-            );
-        }
         let mut failures = 0;
         let mut last = cause;
         loop {
@@ -139,6 +141,14 @@ fn rebuild(
     })
 }
 
+fn say_lost(queue: &QueueConfig, version: Option<&str>, cause: &Error) {
+    let name = &queue.name;
+    log::warn!("the subscription to `{name}` is lost: {}", Chain(cause));
+    if let Some(advice) = ack_timeout::advice(queue, version, cause) {
+        log::error!("{advice}");
+    }
+}
+
 /// The queue may be what was lost, so it is declared first.
 async fn subscribe_again(backend: &RabbitMqBackend, queue: &QueueConfig) -> Result<Subscribed> {
     backend.declare_again(&queue.name).await?;
@@ -148,12 +158,6 @@ async fn subscribe_again(backend: &RabbitMqBackend, queue: &QueueConfig) -> Resu
 /// Whether trying again has no point.
 fn is_final(error: &Error) -> bool {
     error.is_permanent() || matches!(error, Error::Closed)
-}
-
-fn is_acknowledgement_timeout(error: &Error) -> bool {
-    Chain(error)
-        .to_string()
-        .contains("delivery acknowledgement on channel")
 }
 
 impl fmt::Debug for RabbitMqDeliveries {

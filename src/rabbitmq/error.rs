@@ -16,7 +16,7 @@ pub(super) fn broker(action: &'static str, queue: &str) -> impl FnOnce(lapin::Er
             ErrorKind::ProtocolError(answer) => match answer.get_id() {
                 PRECONDITION_FAILED => {
                     let words = answer.get_message().to_string();
-                    refused(queue, &words, error)
+                    refused(action, queue, &words, error)
                 }
                 ACCESS_REFUSED => Error::AccessRefused {
                     action,
@@ -77,7 +77,7 @@ fn cause(error: lapin::Error) -> BoxError {
 /// The broker names the argument, as in `inequivalent arg 'x-max-priority' for queue 'q' in vhost
 /// '/': received the value '5' …`, or a body's size, as in `message size 20971520 is larger than
 /// configured max size 16777216`.
-fn refused(queue: &str, words: &str, error: lapin::Error) -> Error {
+fn refused(action: &'static str, queue: &str, words: &str, error: lapin::Error) -> Error {
     if words.contains("message size")
         && let [size, limit] = numbers(words)[..]
     {
@@ -97,7 +97,7 @@ fn refused(queue: &str, words: &str, error: lapin::Error) -> Error {
             argument: argument.into(),
             source: cause(error),
         },
-        None => Error::broker("declare", queue, cause(error)),
+        None => Error::broker(action, queue, cause(error)),
     }
 }
 

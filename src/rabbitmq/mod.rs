@@ -1,5 +1,6 @@
 //! [`RabbitMqBackend`]: the contract over lapin.
 
+mod ack_timeout;
 mod acks;
 mod address;
 mod addresses;

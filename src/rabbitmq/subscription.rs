@@ -13,12 +13,11 @@ use lapin::{
     Channel, Consumer,
     message::Delivery as Message,
     options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions},
-    types::FieldTable,
 };
 use uuid::Uuid;
 
 use super::{
-    RabbitMqBackend,
+    RabbitMqBackend, ack_timeout,
     acks::{Acks, Answer},
     codec,
     error::broker,
@@ -43,6 +42,11 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
+    /// The version of the broker.
+    pub(super) fn version(&self) -> Option<&str> {
+        self.live.returns.version()
+    }
+
     /// A delivery leaves the stream.
     pub(super) fn hand_out(&self, tag: u64) {
         self.acks.hand_out(tag);
@@ -81,7 +85,7 @@ impl Subscribed {
                     name.as_str().into(),
                     tag(name).as_str().into(),
                     BasicConsumeOptions::default(),
-                    FieldTable::default(),
+                    ack_timeout::arguments(queue, live.returns.version()),
                 )
                 .await?;
             Ok((channel, consumer))
@@ -101,17 +105,27 @@ impl Subscribed {
 
     /// The next message, or why there will be no more.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message>> {
-        let queue = &self.subscription.queue;
-        let ended = match &mut self.consumer {
-            None => Error::ConsumerStopped(queue.clone()),
-            Some(consumer) => match std::task::ready!(Pin::new(consumer).poll_next(cx)) {
+        if let Some(consumer) = &mut self.consumer {
+            match std::task::ready!(Pin::new(consumer).poll_next(cx)) {
                 Some(Ok(message)) => return Poll::Ready(Ok(message)),
-                Some(Err(error)) => broker("consume", queue)(error),
-                None => Error::ConsumerStopped(queue.clone()),
-            },
-        };
-        self.consumer = None;
-        Poll::Ready(Err(ended))
+                Some(Err(error)) => {
+                    self.consumer = None;
+                    let queue = &self.subscription.queue;
+                    return Poll::Ready(Err(broker("consume", queue)(error)));
+                }
+                // A quorum queue that ends a consumer for a late ack serves it again once the ack
+                // is there, unless it is cancelled from here too.
+                None => self.give_back(),
+            }
+        }
+        let queue = self.subscription.queue.clone();
+        Poll::Ready(Err(Error::ConsumerStopped(queue)))
+    }
+
+    fn give_back(&mut self) {
+        if let Some(consumer) = self.consumer.take() {
+            client().run(give_back(consumer, self.subscription.clone()));
+        }
     }
 }
 
@@ -126,9 +140,7 @@ fn tag(queue: &str) -> String {
 
 impl Drop for Subscribed {
     fn drop(&mut self) {
-        if let Some(consumer) = self.consumer.take() {
-            client().run(give_back(consumer, self.subscription.clone()));
-        }
+        self.give_back();
     }
 }
 

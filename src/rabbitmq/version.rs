@@ -19,7 +19,7 @@ pub(super) fn expires_by_priority(version: Option<&str>) -> bool {
     version.is_none_or(|version| !is_before(version, (4, 3)))
 }
 
-fn is_before(version: &str, other: (u32, u32)) -> bool {
+pub(super) fn is_before(version: &str, other: (u32, u32)) -> bool {
     let mut numbers = version.split('.').map_while(|part| part.parse().ok());
     match (numbers.next(), numbers.next()) {
         (Some(major), minor) => (major, minor.unwrap_or(0)) < other,

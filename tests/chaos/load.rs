@@ -155,6 +155,11 @@ impl Load {
         self.books().runs.values().map(Vec::len).sum()
     }
 
+    /// How many jobs the handler has said yes to.
+    pub fn done(&self) -> usize {
+        self.books().done.len()
+    }
+
     pub fn stored(&self) -> usize {
         self.books().stored.len()
     }

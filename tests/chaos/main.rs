@@ -22,6 +22,7 @@ mod deleted;
 mod down;
 mod killed;
 mod load;
+mod long;
 mod oversize;
 mod paused;
 mod rights;
@@ -105,6 +106,13 @@ fn main() -> ExitCode {
             publishes_end_in_time_and_workers_stop_as_asked
             a_bounded_policy_gives_up_and_all_hear_of_it_at_once
             a_backend_told_to_wait_connects_once_the_broker_is_there
+        ;
+        ctl_trial long:
+            a_long_job_of_a_classic_queue_runs_once
+            a_long_job_of_a_quorum_queue_runs_once
+            only_the_last_consumer_is_left_while_a_long_job_goes_on
+            a_queue_that_asks_for_more_time_gets_it_or_says_who_must
+            a_queue_that_asks_for_less_time_gets_less
         ;
         ctl_trial crash:
             jobs_of_a_killed_process_run_elsewhere_and_none_is_missing

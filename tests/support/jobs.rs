@@ -1,9 +1,13 @@
 //! Jobs that are numbers, and how they arrive.
 
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    sync::{LazyLock, Mutex},
+    time::Duration,
+};
 
 use futures_lite::{Stream, StreamExt, future};
-use queuey_rabbitmq::{Counts, QueueConfig, QueueKind, Result, WorkerBuilder, prelude::*};
+use queuey_rabbitmq::{Counts, QueueConfig, Result, WorkerBuilder, prelude::*};
 
 use super::{pause, until, within};
 
@@ -68,12 +72,12 @@ pub struct Number(pub u64);
 impl Job for Number {
     type Queue = Named;
     const NAME: &'static str = "number";
-    const QUEUE: Named = Named("any", QueueKind::Classic);
+    const QUEUE: Named = Named("any");
 }
 
 /// A queue set whose names are made at run time, one per test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Named(pub &'static str, pub QueueKind);
+pub struct Named(pub &'static str);
 
 impl QueueSet for Named {
     fn all() -> &'static [Self] {
@@ -85,12 +89,21 @@ impl QueueSet for Named {
     }
 
     fn config(&self) -> QueueConfig {
-        QueueConfig::new(self.0).kind(self.1)
+        let configs = CONFIGS.lock().unwrap();
+        configs
+            .get(self.0)
+            .cloned()
+            .unwrap_or_else(|| QueueConfig::new(self.0))
     }
 }
 
+static CONFIGS: LazyLock<Mutex<HashMap<&str, QueueConfig>>> = LazyLock::new(Mutex::default);
+
+/// `queue` as it is, in a set.
 pub fn named(queue: &QueueConfig) -> Named {
-    Named(queue.name.clone().leak(), queue.kind)
+    let name = queue.name.clone().leak();
+    CONFIGS.lock().unwrap().insert(name, queue.clone());
+    Named(name)
 }
 
 /// Runs the worker until `done` of its counts, then shuts it down.

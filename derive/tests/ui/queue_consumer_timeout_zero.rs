@@ -2,7 +2,7 @@ use queuey_rabbitmq::Queues;
 
 #[derive(Queues)]
 enum Queue {
-    #[queue(kind = "quorum", max_priority = 5)]
+    #[queue(consumer_timeout = "0s")]
     Emails,
 }
 
