@@ -122,7 +122,7 @@ pub async fn a_worker_that_starts_while_the_link_breaks_works(broker: Broker) {
 }
 
 /// The prefetch of each consumer of `queue`.
-async fn prefetches(broker: &Broker, queue: &str) -> Vec<String> {
+pub async fn prefetches(broker: &Broker, queue: &str) -> Vec<String> {
     let listed = broker.ctl_beside(&["list_consumers", "queue_name", "prefetch_count"]);
     let listed = listed.await;
     let of_queue = listed

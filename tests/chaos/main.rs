@@ -15,6 +15,7 @@ mod relay;
 mod support;
 
 mod alarms;
+mod channel;
 mod cluster;
 mod crash;
 mod cut;
@@ -106,6 +107,10 @@ fn main() -> ExitCode {
             publishes_end_in_time_and_workers_stop_as_asked
             a_bounded_policy_gives_up_and_all_hear_of_it_at_once
             a_backend_told_to_wait_connects_once_the_broker_is_there
+        ;
+        ctl_trial channel:
+            jobs_all_run_while_their_channels_are_closed
+            jobs_in_hand_of_a_closed_channel_run_once
         ;
         ctl_trial long:
             a_long_job_of_a_classic_queue_runs_once
