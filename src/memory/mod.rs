@@ -29,6 +29,10 @@ const MAX_BODY: usize = 16 * 1024 * 1024;
 /// queues. Nothing outlives the process, and of what is settled or dead-lettered each queue keeps
 /// the last 1,000 only.
 ///
+/// Of quorum queues it has neither the delivery limit nor the whole seconds of waits nor the
+/// shorter names (199 bytes instead of 235), and it waits for an ack for ever, whatever the
+/// [`consumer_timeout`](QueueConfig::consumer_timeout).
+///
 /// ```
 /// # use std::time::Duration;
 /// # use queuey_rabbitmq::{Backend, Envelope, MemoryBackend, QueueConfig};
