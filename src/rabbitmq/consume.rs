@@ -12,8 +12,8 @@ use futures_util::future::BoxFuture;
 use lapin::message::Delivery as Message;
 
 use super::{
-    Attempt, RabbitMqBackend, Rebuilding, ack_timeout, settle, settle::RabbitMqDelivery,
-    subscription::Subscribed,
+    Attempt, RabbitMqBackend, Rebuilding, ack_timeout, reconnect::next_delay, settle,
+    settle::RabbitMqDelivery, subscription::Subscribed,
 };
 use crate::{Chain, Envelope, Error, QueueConfig, Result, runtime::client};
 
@@ -120,9 +120,11 @@ fn rebuild(
                 error: Some(&last),
                 rebuilding: Rebuilding::Consumer,
             };
-            let policy = backend.options().reconnect.as_ref();
-            let Some(delay) = policy.and_then(|policy| policy.next_delay(&attempt)) else {
-                return Err(last);
+            let policy = backend.options().reconnect.as_deref();
+            let delay = match next_delay(policy, &attempt) {
+                Ok(Some(delay)) => delay,
+                Ok(None) => return Err(last),
+                Err(panic) => return Err(Error::broker("consume", name, panic)),
             };
             or(client().sleep(delay), backend.0.closing.raised()).await;
             match subscribe_again(&backend, &queue).await {

@@ -20,7 +20,7 @@ use lapin::{Channel, Connection};
 
 use super::{
     Addresses, Attempt, RabbitMqOptions, Rebuilding, connection, declare::Declared, error::broker,
-    lock,
+    lock, reconnect::next_delay,
 };
 use crate::{
     Chain, Error, Result,
@@ -175,15 +175,23 @@ impl Link {
                 error: error.as_ref(),
                 rebuilding: Rebuilding::Connection,
             };
-            let policy = self.options.reconnect.as_ref();
-            let Some(delay) = policy.and_then(|policy| policy.next_delay(&attempt)) else {
-                let why = match &error {
-                    Some(error) => format!("gave up after {failures} attempts: {}", Chain(error)),
-                    None => "the connection is lost and is not to come back".into(),
-                };
-                log::error!("the {role} connection to {addresses}: {why}");
-                self.set(State::GaveUp(why));
-                return None;
+            let policy = self.options.reconnect.as_deref();
+            let verdict = match (next_delay(policy, &attempt), &error) {
+                (Ok(Some(delay)), _) => Ok(delay),
+                (Err(panic), _) => Err(panic),
+                (Ok(None), Some(error)) => Err(format!(
+                    "gave up after {failures} attempts: {}",
+                    Chain(error)
+                )),
+                (Ok(None), None) => Err("the connection is lost and is not to come back".into()),
+            };
+            let delay = match verdict {
+                Ok(delay) => delay,
+                Err(why) => {
+                    log::error!("the {role} connection to {addresses}: {why}");
+                    self.set(State::GaveUp(why));
+                    return None;
+                }
             };
             let dialled = async {
                 client().sleep(delay).await;

@@ -1,14 +1,38 @@
 //! [`ReconnectPolicy`]: when to try again what the broker or the network has ended.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
 
 use crate::{Backoff, Error};
 
 /// Paces the attempts to come back.
 pub trait ReconnectPolicy: fmt::Debug + Send + Sync + 'static {
     /// How long to wait before the next attempt; asked before each one, the first too. `None`
-    /// gives up: from then on publishes answer with an error and workers end with one.
+    /// gives up, as does a panic: from then on publishes answer with an error and workers end with
+    /// one.
     fn next_delay(&self, attempt: &Attempt<'_>) -> Option<Duration>;
+}
+
+/// What `policy` says, if there is one; or how it panicked, which gives up too.
+pub(super) fn next_delay(
+    policy: Option<&dyn ReconnectPolicy>,
+    attempt: &Attempt<'_>,
+) -> Result<Option<Duration>, String> {
+    let Some(policy) = policy else {
+        return Ok(None);
+    };
+    // The task that asks is the only one that could bring the connection back.
+    catch_unwind(AssertUnwindSafe(|| policy.next_delay(attempt))).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        format!(
+            "the reconnect policy panicked: {}",
+            text.unwrap_or("no text")
+        )
+    })
 }
 
 /// An attempt that is about to be made.

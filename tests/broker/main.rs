@@ -20,6 +20,7 @@ mod malformed;
 mod mismatch;
 mod priority;
 mod quorum;
+mod reconnect;
 mod runtime;
 mod settle;
 mod subscription;
@@ -175,6 +176,10 @@ fn main() -> ExitCode {
         ;
         log:
             what_lapin_reports_reaches_the_log
+        ;
+        reconnect:
+            a_policy_that_panics_gives_up_the_connection_and_all_hear_why
+            a_policy_that_panics_gives_up_the_subscription_alone
         ;
         addresses:
             the_next_is_tried_when_one_does_not_answer

@@ -266,7 +266,7 @@ struct Thing(serde_json::Value);
 impl Job for Thing {
     type Queue = Named;
     const NAME: &'static str = "thing";
-    const QUEUE: Named = Named("any", QueueKind::Classic);
+    const QUEUE: Named = Named("any");
 }
 
 pub async fn a_payload_of_many_levels_is_dead_lettered_by_a_worker(broker: Broker) {
