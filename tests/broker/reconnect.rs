@@ -48,7 +48,7 @@ pub async fn a_policy_that_panics_gives_up_the_connection_and_all_hear_why(broke
     backend.publish(&envelope(&queue, 1), None).await.unwrap();
 
     let consumed = within("an answer", backend.consume(&queue)).await;
-    assert_named(&consumed.err().expect("no connection"));
+    assert_named(&consumed.expect_err("no connection"));
     relay.cut();
     let cut_off = within("an answer", backend.publish(&envelope(&queue, 2), None)).await;
     cut_off.unwrap_err();
@@ -73,7 +73,7 @@ pub async fn a_policy_that_panics_gives_up_the_subscription_alone(broker: Broker
     let end = within("the end", deliveries.next())
         .await
         .expect("an error");
-    assert_named(&end.err().expect("no job"));
+    assert_named(&end.expect_err("no job"));
     assert!(within("the end", deliveries.next()).await.is_none());
     backend.publish(&envelope(&other, 1), None).await.unwrap();
     let mut others = backend.consume(&other).await.unwrap();
