@@ -11,10 +11,9 @@ use futures_util::future::BoxFuture;
 use lapin::Channel;
 
 use super::{
-    RabbitMqOptions,
     declare::{declare_on, is_about_another, open},
     hold,
-    link::{Link, Live},
+    link::Live,
     lock,
     publish::{Lane, Message, PAUSE, Publisher, Route},
     topology::{self, Declaration},
@@ -30,7 +29,6 @@ const LONGEST_KEPT: Duration = Duration::from_secs(60);
 /// them asked; different queues do not wait for each other.
 #[derive(Debug)]
 pub(super) struct Holds {
-    link: Arc<Link>,
     publisher: Publisher,
     channel: async_lock::Mutex<Option<(Channel, Arc<Live>)>>,
     asked: Mutex<HashMap<String, Asked>>,
@@ -62,10 +60,9 @@ struct Declared {
 }
 
 impl Holds {
-    pub(super) fn new(link: Arc<Link>, options: &RabbitMqOptions) -> Self {
+    pub(super) fn new(publisher: Publisher) -> Self {
         Self {
-            publisher: Publisher::new(link.clone(), options),
-            link,
+            publisher,
             channel: async_lock::Mutex::default(),
             asked: Mutex::default(),
             kept: Mutex::default(),
@@ -95,7 +92,7 @@ impl Holds {
                         return Ok(());
                     }
                     Ok(false) => {}
-                    Err(Error::Disconnected { .. }) if self.link.comes_back() => {
+                    Err(Error::Disconnected { .. }) if self.publisher.link.comes_back() => {
                         client().sleep(PAUSE).await;
                     }
                     Err(error) => return Err(error),
@@ -232,7 +229,7 @@ impl Holds {
         {
             return Ok((channel.clone(), live.clone()));
         }
-        let live = self.link.get("declare", queue).await?;
+        let live = self.publisher.link.get("declare", queue).await?;
         let channel = open(&live, queue).await?;
         Ok(slot.insert((channel, live)).clone())
     }

@@ -1,7 +1,5 @@
 //! [`Ladders`]: stores jobs of quorum queues where they wait, declared once per connection.
 
-use std::sync::Arc;
-
 use futures_util::future::{BoxFuture, try_join_all};
 use lapin::{
     Channel, ExchangeKind,
@@ -10,10 +8,9 @@ use lapin::{
 };
 
 use super::{
-    RabbitMqOptions,
     declare::{declare_on, open},
     ladder::{self, DUE, Ladder, Level, UNROUTABLE},
-    link::{Link, Live},
+    link::Live,
     publish::{Message, Publisher, Route},
     version::expires_by_priority,
 };
@@ -22,16 +19,12 @@ use crate::{Envelope, Error, Result};
 /// Stores jobs of quorum queues where they wait.
 #[derive(Debug)]
 pub(super) struct Ladders {
-    link: Arc<Link>,
     publisher: Publisher,
 }
 
 impl Ladders {
-    pub(super) fn new(link: Arc<Link>, options: &RabbitMqOptions) -> Self {
-        Self {
-            publisher: Publisher::new(link.clone(), options),
-            link,
-        }
+    pub(super) fn new(publisher: Publisher) -> Self {
+        Self { publisher }
     }
 
     /// Stores `envelope` where it waits for so many `seconds` and then returns to its queue.
@@ -42,7 +35,7 @@ impl Ladders {
     ) -> BoxFuture<'a, Result<()>> {
         let (action, queue) = ("delay a job of", &envelope.queue);
         let stored = async move {
-            let live = self.link.get(action, queue).await?;
+            let live = self.publisher.link.get(action, queue).await?;
             let by_priority = expires_by_priority(live.returns.version());
             let exchange = Ladder::of(envelope.priority, by_priority).exchange(seconds);
             let route = Route::by(&exchange, &ladder::routing_key(queue, seconds), queue);

@@ -119,10 +119,11 @@ impl RabbitMqBackend {
                 false => Some(publishing.dial().await?),
             };
             publishing.start(first);
+            let publisher = Publisher::new(publishing.clone(), &options);
             let backend = Self(Arc::new(Inner {
-                publisher: Publisher::new(publishing.clone(), &options),
-                holds: Arc::new(Holds::new(publishing.clone(), &options)),
-                ladders: Ladders::new(publishing.clone(), &options),
+                holds: Arc::new(Holds::new(publisher.beside())),
+                ladders: Ladders::new(publisher.beside()),
+                publisher,
                 publishing,
                 consuming: OnceCell::new(),
                 declared,

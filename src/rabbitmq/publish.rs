@@ -100,10 +100,10 @@ pub(super) type Compose<'a> = &'a (dyn Fn() -> Message + Sync);
 /// Publishes on one confirm channel at a time, and on another when that is lost.
 #[derive(Debug)]
 pub(super) struct Publisher {
-    link: Arc<Link>,
+    pub(super) link: Arc<Link>,
     lane: async_lock::Mutex<Option<Arc<Lane>>>,
     window: Arc<Semaphore>,
-    deadlines: Deadlines,
+    deadlines: Arc<Deadlines>,
     max_size: usize,
 }
 
@@ -124,8 +124,20 @@ impl Publisher {
             link,
             lane: async_lock::Mutex::default(),
             window: Arc::new(Semaphore::new(WINDOW)),
-            deadlines: Deadlines::new(options.publish_timeout),
+            deadlines: Arc::new(Deadlines::new(options.publish_timeout)),
             max_size: options.max_message_size,
+        }
+    }
+
+    /// Publishes on a channel of its own, which may be closed without harm to this one's, but within
+    /// the same window.
+    pub(super) fn beside(&self) -> Self {
+        Self {
+            link: self.link.clone(),
+            lane: async_lock::Mutex::default(),
+            window: self.window.clone(),
+            deadlines: self.deadlines.clone(),
+            max_size: self.max_size,
         }
     }
 
@@ -276,7 +288,7 @@ impl Publisher {
         })
     }
 
-    /// Waits until nothing is in flight any more.
+    /// Waits until nothing is in flight any more, on this channel or beside it.
     pub(super) async fn drain(&self) {
         let mut places = vec![];
         for _ in 0..WINDOW {

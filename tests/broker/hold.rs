@@ -106,6 +106,29 @@ pub async fn holds_asked_for_at_once_share_declares(broker: Broker) {
     assert_eq!(broker.ready(&hold).await, Some(200));
 }
 
+pub async fn a_close_waits_for_a_hold_that_is_not_confirmed_yet(broker: Broker) {
+    let relay = Relay::to(&broker.url);
+    let (backend, queue) = behind(&broker, &relay, 20_000 * MS).await;
+    let hold = backend.hold_queue_name(&queue.name, 20_000);
+    broker.remove_later(&hold);
+    let first = envelope(&queue, 1);
+    backend.defer(&first, 20_000 * MS).await.unwrap();
+    relay.delay_next_publish(500 * MS);
+
+    let second = envelope(&queue, 2);
+    let held = backend.defer(&second, 20_000 * MS);
+    let closed = async {
+        // The publish follows its declare at once.
+        until("the second declare", async || relay.declares(&hold) == 2).await;
+        backend.close().await
+    };
+    let (held, closed) = within("the end", futures_lite::future::zip(held, closed)).await;
+
+    held.unwrap();
+    closed.unwrap();
+    assert_eq!(broker.ready(&hold).await, Some(2));
+}
+
 pub async fn no_job_is_lost_or_early_on_a_slow_link(broker: Broker) {
     let relay = Relay::to(&broker.url);
     let (backend, queue) = behind(&broker, &relay, 100 * MS).await;

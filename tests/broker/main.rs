@@ -70,6 +70,7 @@ fn main() -> ExitCode {
             a_hold_queue_goes_by_itself_and_is_made_again
             a_hold_is_declared_before_every_publish_into_it
             holds_asked_for_at_once_share_declares
+            a_close_waits_for_a_hold_that_is_not_confirmed_yet
             no_job_is_lost_or_early_on_a_slow_link
             a_hold_confirmed_too_late_is_stored_again
             a_publish_that_found_its_hold_gone_is_repeated
