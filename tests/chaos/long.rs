@@ -2,16 +2,16 @@
 
 use std::{
     sync::{
-        Arc, Mutex, Once,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
-use log::{LevelFilter, Log, Metadata, Record};
 use queuey_rabbitmq::{JobContext, JobError, QueueConfig, QueueKind, RabbitMqBackend};
 
 use crate::{
+    lines::{self, listen},
     load::{Builder, Load, beside},
     node::Restore,
     support::{Broker, jobs::*, pause, until},
@@ -36,38 +36,13 @@ async fn broker_is_impatient(broker: &Broker) -> Restore {
     Restore(broker.clone(), back)
 }
 
-/// What this process logs, of the queue that is asked for.
-struct Lines(Mutex<Vec<String>>);
-
-static LINES: Lines = Lines(Mutex::new(Vec::new()));
-
-impl Log for Lines {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, record: &Record<'_>) {
-        if record.target().starts_with("queuey_rabbitmq") {
-            let line = format!("{} {}", record.level(), record.args());
-            self.0.lock().unwrap().push(line);
-        }
-    }
-
-    fn flush(&self) {}
-}
-
-fn listen() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        log::set_logger(&LINES).unwrap();
-        log::set_max_level(LevelFilter::Info);
-    });
-}
-
+/// How many lines of the log about `queue` contain `words`.
 fn said(queue: &QueueConfig, words: &str) -> usize {
-    let lines = LINES.0.lock().unwrap();
-    let about = lines.iter().filter(|line| line.contains(&queue.name));
-    about.filter(|line| line.contains(words)).count()
+    let about = lines::about(&queue.name);
+    about
+        .iter()
+        .filter(|(_, line)| line.contains(words))
+        .count()
 }
 
 const LOST: &str = "the subscription to";

@@ -4,6 +4,8 @@
 //! they go on for longer.
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+#[path = "../support/lines.rs"]
+mod lines;
 #[path = "../support/node.rs"]
 mod node;
 #[path = "../support/nodes.rs"]

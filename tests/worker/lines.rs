@@ -1,41 +1,13 @@
 //! What the operator reads.
 
-use std::sync::{Mutex, Once};
-
-use log::{Level, LevelFilter, Log, Metadata, Record};
+use log::Level;
 use queuey_rabbitmq::{Backend, JobError, Uuid};
 
 use crate::{
     fault::{Fault, Faulty},
+    log_lines::{self, listen},
     *,
 };
-
-struct Lines(Mutex<Vec<(Level, String)>>);
-
-static LINES: Lines = Lines(Mutex::new(Vec::new()));
-
-impl Log for Lines {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, record: &Record<'_>) {
-        if record.target().starts_with("queuey_rabbitmq") {
-            let line = (record.level(), record.args().to_string());
-            self.0.lock().unwrap().push(line);
-        }
-    }
-
-    fn flush(&self) {}
-}
-
-fn listen() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        log::set_logger(&LINES).unwrap();
-        log::set_max_level(LevelFilter::Debug);
-    });
-}
 
 /// The lines about a job that ends like this, each without the id.
 async fn lines(backend: &MemoryBackend, end: fn() -> Result<(), JobError>) -> Vec<(Level, String)> {
@@ -51,10 +23,9 @@ async fn lines(backend: &MemoryBackend, end: fn() -> Result<(), JobError>) -> Ve
 
 fn about(id: Uuid) -> Vec<(Level, String)> {
     let id = id.to_string();
-    let lines = LINES.0.lock().unwrap();
-    let about = lines.iter().filter(|(_, line)| line.contains(&id));
-    about
-        .map(|(level, line)| (*level, line.replace(&id, "ID")))
+    let lines = log_lines::about(&id).into_iter();
+    lines
+        .map(|(level, line)| (level, line.replace(&id, "ID")))
         .collect()
 }
 

@@ -19,6 +19,8 @@ mod concurrency;
 mod fault;
 mod hook;
 mod lines;
+#[path = "../support/lines.rs"]
+mod log_lines;
 mod outcome;
 mod panic;
 mod policy;
