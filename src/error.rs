@@ -156,6 +156,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// With every source.
+    // Not inlined: each place would have the code of `Debug` and of the drop in its vtable.
+    #[inline(never)]
+    pub(crate) fn chain(&self) -> Chain<'_> {
+        Chain(self)
+    }
+
     /// An error of a third-party backend.
     pub fn broker(
         action: &'static str,

@@ -3,7 +3,7 @@
 use lapin::types::{AMQPValue, FieldTable};
 
 use super::version::is_before;
-use crate::{Chain, Error, QueueConfig, QueueKind, limits::millis_up};
+use crate::{Error, QueueConfig, QueueKind, limits::millis_up};
 
 /// Some thirty years; a broker's timer has limits that it does not check.
 const MAX_MS: u64 = 1 << 40;
@@ -71,7 +71,8 @@ pub(super) fn advice(queue: &QueueConfig, version: Option<&str>, cause: &Error) 
         // All it says is that it is over.
         Error::ConsumerStopped(_) if set_by == SetBy::Consumer => "unless the queue was deleted, ",
         Error::ConsumerStopped(_) => return None,
-        _ if Chain(cause)
+        _ if cause
+            .chain()
             .to_string()
             .contains("delivery acknowledgement on channel") =>
         {

@@ -21,7 +21,7 @@ use lapin::{
 
 use super::{Address, Addresses, RabbitMqOptions, error::connecting, link::Live};
 use crate::{
-    Chain, Error, Result,
+    Error, Result,
     runtime::{Login, Returns, Socket, Wire, client},
 };
 
@@ -41,7 +41,7 @@ pub(super) fn dial_any<'a>(
             match dial(&address, options).await {
                 Ok(live) => return Ok(live),
                 Err(error) if list.peek().is_none() => return Err(error),
-                Err(error) => log::warn!("on to the next address: {}", Chain(&error)),
+                Err(error) => log::warn!("on to the next address: {}", error.chain()),
             }
         }
     })

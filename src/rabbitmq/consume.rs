@@ -15,7 +15,7 @@ use super::{
     Attempt, RabbitMqBackend, Rebuilding, ack_timeout, reconnect::next_delay, settle,
     settle::RabbitMqDelivery, subscription::Subscribed,
 };
-use crate::{Chain, Envelope, Error, QueueConfig, Result, runtime::client};
+use crate::{Envelope, Error, QueueConfig, Result, runtime::client};
 
 /// The deliveries of one queue, until the backend is closed or the reconnect policy gives up.
 ///
@@ -134,7 +134,7 @@ fn rebuild(
                 }
                 Err(error) if is_final(&error) => return Err(error),
                 Err(error) => {
-                    log::warn!("cannot subscribe to `{name}` again: {}", Chain(&error));
+                    log::warn!("cannot subscribe to `{name}` again: {}", error.chain());
                     failures += 1;
                     last = error;
                 }
@@ -145,7 +145,7 @@ fn rebuild(
 
 fn say_lost(queue: &QueueConfig, version: Option<&str>, cause: &Error) {
     let name = &queue.name;
-    log::warn!("the subscription to `{name}` is lost: {}", Chain(cause));
+    log::warn!("the subscription to `{name}` is lost: {}", cause.chain());
     if let Some(advice) = ack_timeout::advice(queue, version, cause) {
         log::error!("{advice}");
     }

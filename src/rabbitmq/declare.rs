@@ -15,7 +15,7 @@ use super::{
     topology::{self, Declaration},
     version,
 };
-use crate::{Chain, Error, QueueConfig, QueueKind, Result};
+use crate::{Error, QueueConfig, QueueKind, Result};
 
 /// What a backend has declared.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Declared {
         let queues: Vec<_> = lock(&self.queues).values().cloned().collect();
         for queue in queues {
             if let Err(error) = self.declare(live, &queue).await {
-                log::error!("cannot declare `{}` again: {}", queue.name, Chain(&error));
+                log::error!("cannot declare `{}` again: {}", queue.name, error.chain());
             }
         }
     }

@@ -23,7 +23,7 @@ use super::{
     lock, reconnect::next_delay,
 };
 use crate::{
-    Chain, Error, Result,
+    Error, Result,
     latch::Latch,
     runtime::{Returns, client},
 };
@@ -181,7 +181,7 @@ impl Link {
                 (Err(panic), _) => Err(panic),
                 (Ok(None), Some(error)) => Err(format!(
                     "gave up after {failures} attempts: {}",
-                    Chain(error)
+                    error.chain()
                 )),
                 (Ok(None), None) => Err("the connection is lost and is not to come back".into()),
             };
@@ -220,7 +220,7 @@ impl Link {
                     log::log!(
                         level,
                         "cannot make the {role} connection: {}",
-                        Chain(&failed)
+                        failed.chain()
                     );
                     failures = failures.saturating_add(1);
                     error = Some(failed);

@@ -16,7 +16,7 @@ use super::{
     RabbitMqOptions, acks::Answer, codec, link::lost, publish::Message as Outgoing,
     subscription::Subscription,
 };
-use crate::{Chain, Delivery, Envelope, Error, Settled, Unsettled, runtime::client};
+use crate::{Delivery, Envelope, Error, Settled, Unsettled, runtime::client};
 
 /// How long a job or body that could not be settled is kept from coming straight back.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
@@ -183,7 +183,7 @@ pub(super) async fn set_aside(
         match backend.publish_dead(queue, &letter).await {
             Ok(()) => Answer::Ack,
             Err(error) => {
-                log::error!("a malformed body stays on `{queue}`: {}", Chain(&error));
+                log::error!("a malformed body stays on `{queue}`: {}", error.chain());
                 client().sleep(PAUSE).await;
                 Answer::GiveBack
             }
@@ -192,7 +192,7 @@ pub(super) async fn set_aside(
         Answer::Reject
     };
     if let Err(error) = subscription.answer("settle a body of", tag, answer).await {
-        let error = Chain(&error);
+        let error = error.chain();
         log::warn!("a malformed body on `{queue}` is not settled and will come back: {error}");
     }
 }

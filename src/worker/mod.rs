@@ -23,7 +23,7 @@ use futures_lite::future::or;
 pub use builder::WorkerBuilder;
 pub use stop::{Counts, Report, StopReason, WorkerHandle};
 
-use crate::{Backend, Chain, QueueConfig, QueueSet, Result, RetryPolicy, Runtime};
+use crate::{Backend, QueueConfig, QueueSet, Result, RetryPolicy, Runtime};
 use dispatch::Dispatcher;
 use drain::Patience;
 use pull::Puller;
@@ -129,13 +129,13 @@ impl<Q: QueueSet, B: Backend> Worker<Q, B> {
         if self.close_backend
             && let Err(error) = patience.close(runtime, &self.backend, stopped).await
         {
-            log::warn!("cannot close the backend: {}", Chain(&error));
+            log::warn!("cannot close the backend: {}", error.chain());
             result = result.and(Err(error));
         }
         let report = Report::new(StopReason::Shutdown, handle.counts());
         match &result {
             Ok(()) => log::info!("the worker stops as asked: {:?}", report.counts),
-            Err(error) => log::error!("the worker stops: {}: {:?}", Chain(error), report.counts),
+            Err(error) => log::error!("the worker stops: {}: {:?}", error.chain(), report.counts),
         }
         result.map(|()| report)
     }

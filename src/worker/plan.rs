@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::outcome::Outcome;
-use crate::{Chain, DeadLetter, DeadLetterCause, Envelope, Error, RetryDecision, RetryPolicy};
+use crate::{DeadLetter, DeadLetterCause, Envelope, Error, RetryDecision, RetryPolicy};
 
 /// What judges a run. Nothing is known of a job without a handler.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,7 +72,7 @@ impl<'a> Plan<'a> {
             Self::Ack | Self::DeadLetter(_) => return None,
         };
         refusal.is_permanent().then(|| {
-            let (verb, refusal) = (self.verb(), Chain(refusal));
+            let (verb, refusal) = (self.verb(), refusal.chain());
             Outcome::Refused(format!("cannot {verb}: {refusal} (after: {why})"))
         })
     }

@@ -1,6 +1,6 @@
 //! [`Registry`]: job name → handler. The job type ends here: the one box.
 
-use std::{collections::HashMap, future, sync::Arc};
+use std::{collections::BTreeMap, future, sync::Arc};
 
 use super::{
     outcome::Outcome,
@@ -12,11 +12,11 @@ use crate::{
 };
 
 /// Every handler of a worker by each name it answers to.
-pub(super) struct Registry(HashMap<&'static str, Arc<Entry>>);
+pub(super) struct Registry(BTreeMap<&'static str, Arc<Entry>>);
 
 impl Registry {
     pub(super) fn new(entries: Vec<Entry>) -> Result<Self> {
-        let mut names = HashMap::new();
+        let mut names = BTreeMap::new();
         for entry in entries.into_iter().map(Arc::new) {
             for name in [&entry.name].into_iter().chain(entry.aliases) {
                 if names.insert(*name, Arc::clone(&entry)).is_some() {
@@ -34,9 +34,7 @@ impl Registry {
     /// What each handler is registered for, in alphabetical order.
     pub(super) fn names(&self) -> Vec<&'static str> {
         let names = self.0.iter().filter(|(name, entry)| **name == entry.name);
-        let mut names: Vec<_> = names.map(|(name, _)| *name).collect();
-        names.sort_unstable();
-        names
+        names.map(|(name, _)| *name).collect()
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     outcome::Outcome,
     plan::{Plan, Rules},
 };
-use crate::{Chain, Delivery, Envelope, Unsettled};
+use crate::{Delivery, Envelope, Unsettled};
 
 /// How long a job that could not be settled is kept, lest it comes straight back to the same end.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -113,7 +113,7 @@ impl Dispatcher {
             };
             self.handle.count(|counts| &mut counts.settle_failures);
             ending.stored |= unsettled.stored;
-            let (verb, error) = (plan.verb(), Chain(&unsettled.error));
+            let (verb, error) = (plan.verb(), unsettled.error.chain());
             let Some(back) = unsettled.delivery else {
                 log::warn!(
                     "{job}: cannot {verb}, the broker hands it out again and its outcome is kept: \
@@ -161,7 +161,7 @@ impl Dispatcher {
         let job = Label::of(delivery.envelope());
         if let Err(unsettled) = delivery.ack().await {
             self.handle.count(|counts| &mut counts.settle_failures);
-            let error = Chain(&unsettled.error);
+            let error = unsettled.error.chain();
             log::warn!("{job}: cannot ack again, the broker hands it out once more: {error}");
         }
     }
@@ -171,7 +171,7 @@ impl Dispatcher {
             Ok(()) => self.handle.count(|counts| &mut counts.given_back),
             Err(Unsettled { error, .. }) => {
                 self.handle.count(|counts| &mut counts.settle_failures);
-                let error = Chain(&error);
+                let error = error.chain();
                 log::error!("{job}: cannot release, the broker will hand it out again: {error}");
             }
         }
