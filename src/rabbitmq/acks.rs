@@ -13,7 +13,7 @@ use lapin::{
     options::{BasicAckOptions, BasicNackOptions},
 };
 
-use super::{link::Live, lock};
+use super::{live::Live, lock};
 
 /// What becomes of a delivery.
 #[derive(Debug, Clone, Copy)]

@@ -19,7 +19,7 @@ use lapin::{
     uri::{AMQPScheme, AMQPUri},
 };
 
-use super::{Address, Addresses, RabbitMqOptions, error::connecting, link::Live};
+use super::{Address, Addresses, RabbitMqOptions, error::connecting, live::Live};
 use crate::{
     Error, Result,
     runtime::{Login, Returns, Socket, Wire, client},

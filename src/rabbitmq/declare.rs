@@ -6,12 +6,12 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use lapin::{Channel, options::QueueDeclareOptions};
 
 use super::{
-    Addresses, RabbitMqOptions, connection, ladders,
-    link::Live,
+    Addresses, RabbitMqOptions, connection, declare_ladders,
+    live::Live,
     lock,
+    methods::declare_queue,
     topology::{self, Declaration},
     version,
 };
@@ -68,7 +68,7 @@ impl Declared {
                 self.declare_apart(&declarations).await?;
             }
             if is_quorum {
-                ladders::attach(live, &queue.name).await?;
+                declare_ladders::attach(live, &queue.name).await?;
             }
             lock(&self.queues).insert(queue.name.clone(), queue.clone());
             Ok(())
@@ -107,33 +107,12 @@ async fn declare_all(live: &Live, queues: &[Declaration]) -> Result<()> {
     let [first, ..] = queues else {
         return Ok(());
     };
-    let channel = open(live, &first.name).await?;
+    let channel = live.open(&first.name).await?;
     for queue in queues {
-        let declared = declare_on(&channel, queue);
+        let declared = declare_queue(&channel, queue);
         live.ask("declare", &queue.name, declared).await?;
     }
     Ok(())
-}
-
-pub(super) async fn open(live: &Live, queue: &str) -> Result<Channel> {
-    let opened = live.connection.create_channel();
-    live.ask("declare", queue, opened).await
-}
-
-pub(super) fn declare_on<'a>(
-    channel: &'a Channel,
-    queue: &'a Declaration,
-) -> BoxFuture<'a, lapin::Result<()>> {
-    let options = QueueDeclareOptions {
-        durable: queue.durable,
-        ..QueueDeclareOptions::default()
-    };
-    Box::pin(async move {
-        channel
-            .queue_declare(queue.name.as_str().into(), options, queue.arguments.clone())
-            .await
-            .map(drop)
-    })
 }
 
 /// Whether `error` is the refusal of another queue than this.

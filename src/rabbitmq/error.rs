@@ -108,3 +108,11 @@ fn numbers(words: &str) -> Vec<usize> {
         .filter(|&number| number > 999)
         .collect()
 }
+/// What cannot be done because a connection or channel is gone.
+pub(super) fn lost(action: &'static str, subject: &str, why: &str) -> Error {
+    Error::Disconnected {
+        action,
+        subject: subject.into(),
+        source: why.into(),
+    }
+}

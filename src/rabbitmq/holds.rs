@@ -11,11 +11,14 @@ use futures_util::future::BoxFuture;
 use lapin::Channel;
 
 use super::{
-    declare::{declare_on, is_about_another, open},
+    declare::is_about_another,
     hold,
-    link::Live,
+    lane::Lane,
+    live::Live,
     lock,
-    publish::{Lane, Message, PAUSE, Publisher, Route},
+    message::{Message, Route},
+    methods::declare_queue,
+    publish::{PAUSE, Publisher},
     topology::{self, Declaration},
 };
 use crate::{Envelope, Error, Result, runtime::client};
@@ -116,7 +119,7 @@ impl Holds {
             let publisher = &self.publisher;
             let (place, message) = (publisher.place().await, Message::of(envelope));
             let published = publisher
-                .send(declared.lane, place, Route::to(&queue.name), message)
+                .send(declared.lane, place, Route::to(&queue.name), message)?
                 .await;
             match published {
                 Ok(()) => {}
@@ -210,7 +213,7 @@ impl Holds {
         Box::pin(async move {
             loop {
                 let (channel, live) = self.channel(&queue.name).await?;
-                let declared = declare_on(&channel, queue);
+                let declared = declare_queue(&channel, queue);
                 match live.ask("declare", &queue.name, declared).await {
                     // Another queue's refusal closed the channel under this declare.
                     Err(error) if is_about_another(&error, &queue.name) => {}
@@ -230,7 +233,7 @@ impl Holds {
             return Ok((channel.clone(), live.clone()));
         }
         let live = self.publisher.link.get("declare", queue).await?;
-        let channel = open(&live, queue).await?;
+        let channel = live.open(queue).await?;
         Ok(slot.insert((channel, live)).clone())
     }
 

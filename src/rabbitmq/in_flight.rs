@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 
-use super::publish::Lane;
+use super::lane::Lane;
 use crate::{Error, Result, runtime::client};
 
 /// A publish that goes on when its caller has dropped it: its place in the window and what lapin
@@ -25,10 +25,10 @@ impl InFlight {
     pub(super) fn new(
         lane: Arc<Lane>,
         limit: Duration,
-        publish: impl Future<Output = Result<()>> + Send + 'static,
+        publish: BoxFuture<'static, Result<()>>,
     ) -> Self {
         Self {
-            publish: Some(Box::pin(publish)),
+            publish: Some(publish),
             lane,
             limit,
         }

@@ -8,13 +8,18 @@ pub mod codec;
 mod connection;
 mod consume;
 mod declare;
+mod declare_ladders;
 mod error;
 pub mod hold;
 mod holds;
 mod in_flight;
 pub mod ladder;
 mod ladders;
+mod lane;
 mod link;
+mod live;
+mod message;
+mod methods;
 mod options;
 mod publish;
 #[cfg(feature = "queuey-core")]
@@ -46,7 +51,8 @@ use self::{
     holds::Holds,
     ladders::Ladders,
     link::Link,
-    publish::{Compose, Message, PAUSE, Publisher},
+    message::{Compose, Message},
+    publish::{PAUSE, Publisher},
 };
 use crate::{
     Backend, Envelope, Error, QueueConfig, QueueKind, Result, Runtime, latch::Latch,

@@ -1,35 +1,22 @@
 //! [`Publisher`]: confirmed and mandatory, many at a time, and every verdict exact.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::{Pin, pin},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use async_lock::{Semaphore, SemaphoreGuardArc};
 use futures_lite::future::{or, poll_once};
 use futures_util::future::BoxFuture;
-use lapin::{
-    BasicProperties, Channel, Confirmation, PublisherConfirm,
-    options::{BasicPublishOptions, ConfirmSelectOptions},
-    types::ShortString,
-};
 
 use super::{
-    RabbitMqOptions, codec,
-    declare::declare_on,
-    error::broker,
+    RabbitMqOptions,
     in_flight::InFlight,
-    link::{Link, Live, lost},
-    lock,
+    lane::Lane,
+    link::Link,
+    message::{Compose, Message, Route},
+    methods::declare_queue,
     topology::Declaration,
 };
 use crate::{
-    Envelope, Error, Result,
+    Error, Result,
     limits::check_name,
     runtime::{Deadlines, client},
 };
@@ -37,65 +24,8 @@ use crate::{
 /// Publishes in flight; more wait their turn.
 const WINDOW: usize = 1024;
 
-const MANDATORY: BasicPublishOptions = BasicPublishOptions {
-    mandatory: true,
-    immediate: false,
-};
-
 /// Before what was cut off is repeated.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
-
-/// How a message gets to its queue.
-#[derive(Debug, Clone)]
-pub(super) struct Route {
-    exchange: ShortString,
-    key: ShortString,
-    /// Where the key is not its name.
-    queue: Option<String>,
-}
-
-impl Route {
-    /// Straight to `queue`.
-    pub(super) fn to(queue: &str) -> Self {
-        Self {
-            exchange: "".into(),
-            key: queue.into(),
-            queue: None,
-        }
-    }
-
-    /// By way of `exchange`.
-    pub(super) fn by(exchange: &str, key: &str, queue: &str) -> Self {
-        Self {
-            exchange: exchange.into(),
-            key: key.into(),
-            queue: Some(queue.into()),
-        }
-    }
-
-    fn queue(&self) -> &str {
-        self.queue.as_deref().unwrap_or(self.key.as_str())
-    }
-}
-
-/// What is published.
-#[derive(Debug)]
-pub(super) struct Message {
-    pub(super) properties: BasicProperties,
-    pub(super) body: Vec<u8>,
-}
-
-impl Message {
-    pub(super) fn of(envelope: &Envelope) -> Self {
-        Self {
-            properties: codec::properties(envelope),
-            body: envelope.to_bytes(),
-        }
-    }
-}
-
-/// Makes a message, again for each time it is published.
-pub(super) type Compose<'a> = &'a (dyn Fn() -> Message + Sync);
 
 /// Publishes on one confirm channel at a time, and on another when that is lost.
 #[derive(Debug)]
@@ -105,17 +35,6 @@ pub(super) struct Publisher {
     window: Arc<Semaphore>,
     deadlines: Arc<Deadlines>,
     max_size: usize,
-}
-
-/// A confirm channel.
-#[derive(Debug)]
-pub(super) struct Lane {
-    channel: Channel,
-    live: Arc<Live>,
-    /// A confirm did not come: the next publishes take another channel.
-    retired: AtomicBool,
-    /// lapin numbers a publish and queues its frames in two steps; mixed, confirms are too.
-    order: Mutex<()>,
 }
 
 impl Publisher {
@@ -166,7 +85,7 @@ impl Publisher {
     async fn try_to_publish(&self, route: &Route, message: Compose<'_>) -> Result<()> {
         let lane = self.lane(route.queue()).await?;
         let place = self.place().await;
-        self.send(lane, place, route.clone(), message()).await
+        self.send(lane, place, route.clone(), message())?.await
     }
 
     /// The outcome of `work`, unless that takes longer than a publish may.
@@ -209,58 +128,25 @@ impl Publisher {
         place: SemaphoreGuardArc,
         route: Route,
         message: Message,
-    ) -> InFlight {
-        let max_size = self.max_size;
-        // What it captures and holds across an await is moved and kept for every publish.
-        InFlight::new(lane.clone(), self.deadlines.limit(), async move {
-            let _place = place;
-            let size = message.body.len();
-            if size > max_size {
-                return Err(Error::PayloadTooLarge {
-                    queue: route.queue().into(),
-                    size,
-                    limit: max_size,
-                });
-            }
-            let id = message.properties.message_id().clone();
-            let confirmation = lane
-                .confirmed(pin!(lane.channel.basic_publish(
-                    route.exchange.clone(),
-                    route.key.clone(),
-                    MANDATORY,
-                    &message.body,
-                    message.properties,
-                )))
-                .await;
-            let returned = lane.live.returns.take(&route.key, &id);
-            let queue = route.queue();
-            match (confirmation, returned) {
-                (Err(error), _) => Err(match broker("publish to", queue)(error) {
-                    // Somebody else's body was too large for the broker, and closed the channel.
-                    Error::PayloadTooLarge { size: other, .. } if other != size => {
-                        lost("publish to", queue, "its channel was closed")
-                    }
-                    error => error,
-                }),
-                (Ok(None), _) => Err(lost("publish to", queue, "its channel was closed")),
-                (Ok(_), Some(reply)) => Err(Error::Unroutable {
-                    queue: queue.to_owned(),
-                    reply,
-                }),
-                (Ok(Some(Confirmation::Ack(_))), None) => Ok(()),
-                (Ok(_), None) => Err(Error::Nacked {
-                    queue: queue.to_owned(),
-                }),
-            }
-        })
+    ) -> Result<InFlight> {
+        let size = message.body.len();
+        if size > self.max_size {
+            return Err(Error::PayloadTooLarge {
+                queue: route.queue().into(),
+                size,
+                limit: self.max_size,
+            });
+        }
+        let published = lane.clone().publish(place, route, message);
+        Ok(InFlight::new(lane, self.deadlines.limit(), published))
     }
 
     /// Declares `queue` and does not wait for the answer: what is published on the lane it answers
     /// with comes behind the declare. A refusal closes that lane.
     pub(super) async fn declare_ahead(&self, queue: &Declaration) -> Result<Arc<Lane>> {
         let lane = self.lane(&queue.name).await?;
-        let (channel, queue) = (lane.channel.clone(), queue.clone());
-        let mut declare = Box::pin(async move { drop(declare_on(&channel, &queue).await) });
+        let (channel, queue) = (lane.channel().clone(), queue.clone());
+        let mut declare = Box::pin(async move { drop(declare_queue(&channel, &queue).await) });
         // The first poll hands the frame to the client.
         if poll_once(&mut declare).await.is_none() {
             client().run(declare);
@@ -293,56 +179,6 @@ impl Publisher {
         let mut places = vec![];
         for _ in 0..WINDOW {
             places.push(self.window.acquire().await);
-        }
-    }
-}
-
-impl Lane {
-    async fn open(live: Arc<Live>) -> lapin::Result<Self> {
-        let channel = live.connection.create_channel().await?;
-        channel
-            .confirm_select(ConfirmSelectOptions::default())
-            .await?;
-        Ok(Self {
-            channel,
-            live,
-            retired: AtomicBool::new(false),
-            order: Mutex::default(),
-        })
-    }
-
-    fn is_open(&self) -> bool {
-        let retired = self.retired.load(Ordering::Relaxed);
-        !retired && self.live.carries(&self.channel)
-    }
-
-    /// Whether an alarm of the broker keeps it from reading what is published.
-    pub(super) fn is_blocked(&self) -> bool {
-        self.live.blocked().is_some()
-    }
-
-    /// Takes no more publishes; closed when the last of those in flight has ended.
-    pub(super) fn retire(&self) {
-        if !self.retired.swap(true, Ordering::Relaxed) {
-            log::warn!("a confirm did not come: the next publishes take another channel");
-        }
-    }
-
-    /// The broker's answer to `publish`; `None` when the channel was closed before lapin knew of it.
-    async fn confirmed(
-        &self,
-        mut publish: Pin<&mut impl Future<Output = lapin::Result<PublisherConfirm>>>,
-    ) -> lapin::Result<Option<Confirmation>> {
-        let confirm = poll_fn(|cx| {
-            let _alone = lock(&self.order);
-            publish.as_mut().poll(cx)
-        });
-        let mut confirm = confirm.await?;
-        match poll_once(&mut confirm).await {
-            Some(confirmation) => confirmation.map(Some),
-            // Closed between lapin's check and its note of this publish, it would never answer.
-            None if !self.channel.status().connected() => Ok(None),
-            None => confirm.await.map(Some),
         }
     }
 }

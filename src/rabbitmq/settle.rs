@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use lapin::message::Delivery as Message;
 
 use super::{
-    RabbitMqOptions, acks::Answer, codec, link::lost, publish::Message as Outgoing,
+    RabbitMqOptions, acks::Answer, codec, error::lost, message::Message as Outgoing,
     subscription::Subscription,
 };
 use crate::{Delivery, Envelope, Error, Settled, Unsettled, runtime::client};

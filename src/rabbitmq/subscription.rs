@@ -21,7 +21,7 @@ use super::{
     acks::{Acks, Answer},
     codec,
     error::broker,
-    link::Live,
+    live::Live,
 };
 use crate::{Error, QueueConfig, Result, runtime::client};
 

@@ -1,0 +1,167 @@
+//! [`Live`]: a connection, while it lasts.
+
+use std::{
+    convert::Infallible,
+    future::{self, Future},
+    pin::pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_channel::Receiver;
+use async_lock::OnceCell;
+use futures_lite::{StreamExt, future::or};
+use futures_util::future::BoxFuture;
+use lapin::{Channel, Connection};
+
+use super::{
+    error::{broker, lost},
+    lock,
+};
+use crate::{
+    Error, Result,
+    latch::Latch,
+    runtime::{Returns, client},
+};
+
+/// How long the broker may take for what is answered at once.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// A connection, while it lasts.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) connection: Connection,
+    pub(super) returns: Arc<Returns>,
+    /// Declared on this connection.
+    pub(super) ladders: OnceCell<()>,
+    /// Closed when lapin lets go of the socket.
+    socket: Receiver<Infallible>,
+    /// lapin has said so, whatever becomes of the socket.
+    over: Latch,
+    blocked: Mutex<Option<String>>,
+}
+
+impl Live {
+    pub(super) fn new(
+        connection: Connection,
+        returns: Arc<Returns>,
+        socket: Receiver<Infallible>,
+    ) -> Self {
+        Self {
+            connection,
+            returns,
+            ladders: OnceCell::new(),
+            socket,
+            over: Latch::new(),
+            blocked: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.connection.status().connected() && !self.is_over()
+    }
+
+    /// Whether the end of the connection is known.
+    pub(super) fn is_over(&self) -> bool {
+        self.socket.is_closed() || self.over.is_raised()
+    }
+
+    /// Whether what is written to `channel`, one of this connection's, can still arrive.
+    pub(super) fn carries(&self, channel: &Channel) -> bool {
+        channel.status().connected() && !self.is_over()
+    }
+
+    /// Why the broker takes no publishes at the moment, if it does not.
+    pub(super) fn blocked(&self) -> Option<String> {
+        let is_blocked = self.connection.status().blocked();
+        let reason = || lock(&self.blocked).clone().unwrap_or_default();
+        is_blocked.then(reason)
+    }
+
+    /// A channel of its own for what `queue` is about to need declared: a refusal closes it.
+    pub(super) async fn open(&self, queue: &str) -> Result<Channel> {
+        let opened = self.connection.create_channel();
+        self.ask("declare", queue, opened).await
+    }
+
+    /// The answer to what lapin asks the broker. lapin itself may never answer when the connection
+    /// ends in that moment.
+    pub(super) fn ask<'a, T: Send + 'a>(
+        &'a self,
+        action: &'static str,
+        subject: &'a str,
+        question: impl Future<Output = lapin::Result<T>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move {
+            let mut answer = None;
+            let answered = Box::pin(async {
+                answer = Some(question.await.map_err(broker(action, subject)));
+            });
+            self.wait_for(action, subject, answered).await?;
+            answer.expect("what was waited for is there")
+        })
+    }
+
+    async fn wait_for(
+        &self,
+        action: &'static str,
+        subject: &str,
+        answered: BoxFuture<'_, ()>,
+    ) -> Result<()> {
+        let answered = async {
+            answered.await;
+            Ok(())
+        };
+        let ended = async {
+            self.ended().await;
+            Err(lost(action, subject, "it ended before the answer"))
+        };
+        let answer = client().timeout(ANSWER, or(answered, ended)).await;
+        answer.unwrap_or_else(|| {
+            Err(Error::TimedOut {
+                action,
+                subject: subject.into(),
+                limit: ANSWER,
+            })
+        })
+    }
+
+    /// Resolves when the connection is over.
+    pub(super) async fn ended(&self) {
+        let released = async {
+            let _closed = self.socket.recv().await;
+        };
+        or(released, self.over.raised()).await;
+    }
+
+    /// Reports alarms of the broker until the connection ends; answers why it did.
+    pub(super) async fn watch(&self, role: &str) -> String {
+        let mut events = pin!(self.connection.events_listener());
+        let told = async {
+            while let Some(event) = events.next().await {
+                match event {
+                    lapin::Event::ConnectionBlocked(reason) => {
+                        log::warn!("the broker blocks the {role} connection: {reason}");
+                        *lock(&self.blocked) = Some(reason);
+                    }
+                    lapin::Event::ConnectionUnblocked => {
+                        log::info!("the broker takes publishes again");
+                        *lock(&self.blocked) = None;
+                    }
+                    lapin::Event::Error(error) if !self.connection.status().connected() => {
+                        return error.to_string();
+                    }
+                    _ => {}
+                }
+            }
+            future::pending().await
+        };
+        let ended = async {
+            self.ended().await;
+            "its socket is closed".into()
+        };
+        let why = or(told, ended).await;
+        self.over.raise();
+        why
+    }
+}

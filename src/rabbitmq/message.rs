@@ -1,0 +1,58 @@
+//! [`Message`] and [`Route`]: what is published, and how it gets to its queue.
+
+use lapin::{BasicProperties, types::ShortString};
+
+use super::codec;
+use crate::Envelope;
+
+/// How a message gets to its queue.
+#[derive(Debug, Clone)]
+pub(super) struct Route {
+    pub(super) exchange: ShortString,
+    pub(super) key: ShortString,
+    /// Where the key is not its name.
+    queue: Option<String>,
+}
+
+impl Route {
+    /// Straight to `queue`.
+    pub(super) fn to(queue: &str) -> Self {
+        Self {
+            exchange: "".into(),
+            key: queue.into(),
+            queue: None,
+        }
+    }
+
+    /// By way of `exchange`.
+    pub(super) fn by(exchange: &str, key: &str, queue: &str) -> Self {
+        Self {
+            exchange: exchange.into(),
+            key: key.into(),
+            queue: Some(queue.into()),
+        }
+    }
+
+    pub(super) fn queue(&self) -> &str {
+        self.queue.as_deref().unwrap_or(self.key.as_str())
+    }
+}
+
+/// What is published.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) properties: BasicProperties,
+    pub(super) body: Vec<u8>,
+}
+
+impl Message {
+    pub(super) fn of(envelope: &Envelope) -> Self {
+        Self {
+            properties: codec::properties(envelope),
+            body: envelope.to_bytes(),
+        }
+    }
+}
+
+/// Makes a message, again for each time it is published.
+pub(super) type Compose<'a> = &'a (dyn Fn() -> Message + Sync);
