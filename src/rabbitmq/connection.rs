@@ -83,15 +83,13 @@ async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Live> {
         },
         properties,
     );
-    // lapin forgets to answer when this fails before it has noted down who asks.
+    // lapin forgets to answer when this fails before it has noted down who asks; nothing answers
+    // any more when its thread has ended, and `tell` with it.
     let failed = async {
-        match told.recv().await {
-            Ok(error) => {
-                client().sleep(FORGOTTEN).await;
-                Err(lapin::ErrorKind::IOError(Arc::new(error)).into())
-            }
-            Err(_) => future::pending().await,
-        }
+        let error = told.recv().await;
+        client().sleep(FORGOTTEN).await;
+        let error = error.unwrap_or_else(|_| io::ErrorKind::ConnectionAborted.into());
+        Err(lapin::ErrorKind::IOError(Arc::new(error)).into())
     };
     let subject = address.to_string();
     let connection = client()

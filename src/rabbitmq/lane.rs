@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_lock::SemaphoreGuardArc;
-use futures_lite::future::poll_once;
+use futures_lite::future::{or, poll_once};
 use futures_util::future::BoxFuture;
 use lapin::{
     Channel, Confirmation, PublisherConfirm,
@@ -129,14 +129,22 @@ impl Lane {
             let _alone = lock(&self.order);
             publish.as_mut().poll(cx)
         });
-        let mut confirm = confirm.await?;
-        if let Some(confirmation) = poll_once(&mut confirm).await {
-            return confirmation.map(Some);
-        }
-        if !self.channel.status().connected() {
-            // Closed between lapin's check and its note of this publish, it would never answer.
-            return Ok(None);
-        }
-        confirm.await.map(Some)
+        let confirmed = async {
+            let mut confirm = confirm.await?;
+            if let Some(confirmation) = poll_once(&mut confirm).await {
+                return confirmation.map(Some);
+            }
+            if !self.channel.status().connected() {
+                // Closed between lapin's check and its note of this publish, it would never answer.
+                return Ok(None);
+            }
+            confirm.await.map(Some)
+        };
+        // Nor may it answer what it was given in the moment the connection ends.
+        or(confirmed, async {
+            self.live.over().await;
+            Ok(None)
+        })
+        .await
     }
 }

@@ -126,6 +126,11 @@ impl Live {
         })
     }
 
+    /// Resolves when the connection was seen to be over by whoever keeps it.
+    pub(super) async fn over(&self) {
+        self.over.raised().await;
+    }
+
     /// Resolves when the connection is over.
     pub(super) async fn ended(&self) {
         let released = async {

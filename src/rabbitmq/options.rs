@@ -23,7 +23,7 @@ pub struct RabbitMqOptions {
     pub connection_properties: ConnectionProperties,
     /// The name operators see; none by default.
     pub connection_name: Option<String>,
-    /// How long dialling and the handshake may take together; 30 s by default.
+    /// How long dialling and the handshake may take together; 10 s by default.
     pub connect_timeout: Duration,
     /// How a lost connection or subscription comes back; [`BackoffPolicy`] by default, `None` for
     /// not at all.
@@ -59,7 +59,7 @@ impl Default for RabbitMqOptions {
         Self {
             connection_properties: ConnectionProperties::default(),
             connection_name: None,
-            connect_timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(10),
             reconnect: Some(Arc::new(BackoffPolicy::default())),
             wait_for_broker: false,
             publish_timeout: Duration::from_secs(30),

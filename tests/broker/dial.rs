@@ -8,10 +8,12 @@ use std::{
 };
 
 use futures_lite::future;
+use futures_util::future::join_all;
 use queuey_rabbitmq::{Address, Error, RabbitMqBackend, RabbitMqOptions};
 
 use crate::{
     connect::refusal,
+    relay::Relay,
     support::{Broker, DEADLINE, pause, within},
 };
 
@@ -128,6 +130,24 @@ pub async fn a_dropped_dial_leaves_the_server(_: Broker) {
         within("a client", future::or(dialled, seen)).await;
 
         join(server).await;
+    }
+}
+
+pub async fn a_link_that_breaks_in_the_handshake_is_no_reason_to_wait(broker: Broker) {
+    let relay = Relay::to(&broker.url);
+    // The start, its tuning and the end of the handshake.
+    for frame in 1..=3 {
+        relay.break_at(Some(frame));
+        let dials = (0..20).map(|_| async {
+            let dialled = RabbitMqBackend::connect(relay.url.as_str());
+            within("the end of a dial", dialled).await.unwrap_err()
+        });
+        for error in join_all(dials).await {
+            assert!(
+                !matches!(error, Error::TimedOut { .. }),
+                "{frame}: {error:?}"
+            );
+        }
     }
 }
 

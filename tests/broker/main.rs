@@ -194,6 +194,7 @@ fn main() -> ExitCode {
             a_silent_tls_server_is_given_up_in_time_and_left
             a_dropped_dial_leaves_the_server
             a_server_that_hangs_up_is_said_to_have
+            a_link_that_breaks_in_the_handshake_is_no_reason_to_wait
             a_web_server_is_not_taken_for_a_broker
             a_server_of_another_amqp_says_so
         ;

@@ -2,6 +2,7 @@
 //! asked.
 
 use std::{
+    cell::Cell,
     io::{self, BufReader, Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
     sync::{
@@ -44,6 +45,8 @@ struct Link {
     next_publish: Duration,
     declares: Vec<String>,
     refuses: bool,
+    /// New connections break at this frame of the broker, counted from 1.
+    breaks_at: Option<usize>,
     swallows_confirms: bool,
     connections: Vec<Connection>,
 }
@@ -112,6 +115,11 @@ impl Relay {
         self.link.lock().unwrap().refuses = refuse;
     }
 
+    /// Whether connections break instead of passing on this frame of the broker, counted from 1.
+    pub fn break_at(&self, frame: Option<usize>) {
+        self.link.lock().unwrap().breaks_at = frame;
+    }
+
     /// Swallows what the connections there are send these ways; they stay open, and new ones work.
     pub fn fall_silent(&self, ways: &[Way]) {
         for connection in &self.link.lock().unwrap().connections {
@@ -140,6 +148,7 @@ fn connect(client: TcpStream, broker: TcpStream, link: &Arc<Mutex<Link>>) -> io:
     let out = forward(broker.try_clone()?);
     let back = forward(client.try_clone()?);
     let (asked, answered) = (link.clone(), link.clone());
+    let client_end = client.try_clone()?;
     thread::spawn(move || {
         let mut client = BufReader::new(client);
         let mut header = vec![0; 8];
@@ -148,9 +157,18 @@ fn connect(client: TcpStream, broker: TcpStream, link: &Arc<Mutex<Link>>) -> io:
         pump.pass(header, |link, header| Some(link.sees(header)));
         pump.frames(client, |link, frame| Some(link.sees(frame)))
     });
+    let ends = [broker.try_clone()?, client_end];
     thread::spawn(move || {
         let pump = Pump(&answered, &back_silent, back);
+        let seen = Cell::new(0);
         pump.frames(BufReader::new(broker), |link, frame| {
+            seen.set(seen.get() + 1);
+            if link.breaks_at == Some(seen.get()) {
+                for end in &ends {
+                    let _ = end.shutdown(Shutdown::Both);
+                }
+                return None;
+            }
             let swallowed = link.swallows_confirms && method(frame).starts_with(&BASIC_ACK);
             (!swallowed).then(|| link.takes())
         })
