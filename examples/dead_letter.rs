@@ -26,6 +26,9 @@ struct Pager;
 impl DeadLetterHook for Pager {
     async fn on_dead_letter(&self, letter: DeadLetter) {
         println!("paged: {:?}: {}", letter.cause, letter.reason);
+        if let Some(place) = letter.failure().and_then(|failure| failure.place.as_ref()) {
+            println!("       at {place}");
+        }
     }
 }
 

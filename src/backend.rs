@@ -11,7 +11,7 @@ use std::{fmt, future::Future, time::Duration};
 
 use futures_core::Stream;
 
-use crate::{Envelope, Error, QueueConfig, Result, Runtime};
+use crate::{Envelope, Error, Failure, QueueConfig, Result, Runtime};
 
 /// A transport. Clones share one connection.
 pub trait Backend: Clone + Send + Sync + 'static {
@@ -72,6 +72,19 @@ pub trait Delivery: Sized + Send + 'static {
 
     /// Failed for good: move the job to the dead-letter queue with `reason`.
     fn dead_letter(self, reason: &str) -> impl Future<Output = Settled<Self>> + Send;
+
+    /// Like [`dead_letter`](Self::dead_letter), and the dead letter carries `failure`; without it,
+    /// it carries what the job came with.
+    ///
+    /// A backend that keeps no such record keeps the reason.
+    fn dead_letter_with(
+        self,
+        failure: &Failure,
+        reason: &str,
+    ) -> impl Future<Output = Settled<Self>> + Send {
+        let _ = failure;
+        self.dead_letter(reason)
+    }
 
     /// Give the job back to its queue now, unchanged.
     fn release(self) -> impl Future<Output = Settled<Self>> + Send;

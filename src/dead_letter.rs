@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future};
 
-use crate::Envelope;
+use crate::{DeadLetterCause, Envelope, Failure};
 
 /// Hears of every job the worker gives up on.
 ///
@@ -16,7 +16,7 @@ pub trait DeadLetterHook: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeadLetter {
-    /// As delivered.
+    /// As delivered, with what is known of its failure.
     pub envelope: Envelope,
     /// What ended it.
     pub cause: DeadLetterCause,
@@ -24,29 +24,6 @@ pub struct DeadLetter {
     pub reason: String,
     /// Of the policy in force, when a handler is known.
     pub max_attempts: Option<u32>,
-}
-
-/// What ended a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum DeadLetterCause {
-    /// Nothing is registered for its type.
-    NoHandler,
-    /// Its payload is not what its type says.
-    Decode,
-    /// The handler called it fatal.
-    Fatal,
-    /// Its attempts are used up.
-    Exhausted,
-    /// It could not be retried or deferred, whatever one does.
-    Refused,
-}
-
-impl DeadLetterCause {
-    /// Whether the handler ever saw the job.
-    pub fn reached_handler(self) -> bool {
-        !matches!(self, Self::NoHandler | Self::Decode)
-    }
 }
 
 impl DeadLetter {
@@ -64,6 +41,11 @@ impl DeadLetter {
     pub fn with_max_attempts(mut self, max_attempts: u32) -> Self {
         self.max_attempts = Some(max_attempts);
         self
+    }
+
+    /// How the job failed, this time and before.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.envelope.failure()
     }
 
     /// How often the job ran, this run included.

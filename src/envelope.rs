@@ -1,14 +1,18 @@
 //! [`Envelope`]: what travels; a job's payload and all that is known about it.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::{Error, Job, QueueSet, Result};
+use crate::{Error, Failure, Job, QueueSet, Result};
 
-/// A job on its way: the message body, field for field.
+/// A job on its way: the message body, field for field, and beside it what is known of its last
+/// failure.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Envelope {
@@ -33,6 +37,9 @@ pub struct Envelope {
     pub correlation_id: Option<String>,
     /// The job as JSON.
     pub payload: Box<RawValue>,
+    /// Beside the body: no job without a failure pays for it.
+    #[serde(skip)]
+    pub(crate) failure: Option<Arc<Failure>>,
 }
 
 impl Envelope {
@@ -64,12 +71,26 @@ impl Envelope {
             priority: 0,
             correlation_id: None,
             payload,
+            failure: None,
         }
     }
 
     /// Ties the job to something of the caller's.
     pub fn with_correlation_id(mut self, id: impl Into<String>) -> Self {
         self.correlation_id = Some(id.into());
+        self
+    }
+
+    /// How the last run failed, and those before it; `None` where nothing is known.
+    ///
+    /// Not in the body, and two envelopes that differ in it are equal.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_deref()
+    }
+
+    /// Sets how the last run failed, cut to [`Failure::MAX_BYTES`].
+    pub fn with_failure(mut self, failure: &Failure) -> Self {
+        self.failure = failure.bounded().map(Arc::new);
         self
     }
 

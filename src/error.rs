@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use crate::Cause;
+
 /// The result of everything but a handler.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -203,9 +205,9 @@ impl From<std::convert::Infallible> for Error {
 #[non_exhaustive]
 pub enum JobError {
     /// Failed; the retry policy decides.
-    Retryable(BoxError),
+    Retryable(Cause),
     /// Failed for good; dead-lettered at once.
-    Fatal(BoxError),
+    Fatal(Cause),
     /// Not failed: the same attempt again after `delay`.
     #[non_exhaustive]
     Deferred {
@@ -218,13 +220,15 @@ pub enum JobError {
 
 impl JobError {
     /// Failed with `error`, a text or any error; the retry policy decides.
+    #[track_caller]
     pub fn retryable(error: impl Into<BoxError>) -> Self {
-        Self::Retryable(error.into())
+        Self::Retryable(Cause::from(error))
     }
 
     /// Failed for good with `error`, a text or any error.
+    #[track_caller]
     pub fn fatal(error: impl Into<BoxError>) -> Self {
-        Self::Fatal(error.into())
+        Self::Fatal(Cause::from(error))
     }
 
     /// Not now: the same attempt again after `delay`.
@@ -242,8 +246,9 @@ impl JobError {
 }
 
 impl<E: std::error::Error + Send + Sync + 'static> From<E> for JobError {
+    #[track_caller]
     fn from(error: E) -> Self {
-        Self::Retryable(Box::new(error))
+        Self::Retryable(Cause::from(error))
     }
 }
 

@@ -1,10 +1,10 @@
 //! [`JobHandler`], the user's code, and [`JobContext`], what it is told about its run.
 
-use std::{fmt, future::Future, marker::PhantomData, time::Duration};
+use std::{fmt, future::Future, marker::PhantomData, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Envelope, Job, JobError, QueueSet, RetryPolicy, latch::Latch};
+use crate::{Envelope, Failure, Job, JobError, QueueSet, RetryPolicy, latch::Latch};
 
 /// Runs the jobs of one type. State lives in `self`.
 ///
@@ -68,6 +68,7 @@ pub struct JobContext {
     pub correlation_id: Option<String>,
     /// Whether this run may repeat an earlier one whose end the broker never heard of.
     pub redelivered: bool,
+    last_failure: Option<Arc<Failure>>,
     cancel: Latch,
 }
 
@@ -89,6 +90,7 @@ impl JobContext {
             age: Duration::ZERO,
             correlation_id: None,
             redelivered: false,
+            last_failure: None,
             cancel,
         }
     }
@@ -105,6 +107,7 @@ impl JobContext {
             age: envelope.age(),
             correlation_id: envelope.correlation_id.clone(),
             redelivered,
+            last_failure: envelope.failure.clone(),
             ..Self::first::<J>(envelope.job_id, envelope.attempt, max_attempts, cancel)
         }
     }
@@ -139,6 +142,12 @@ impl JobContext {
         self
     }
 
+    /// Sets how the last run failed.
+    pub fn with_last_failure(mut self, failure: Failure) -> Self {
+        self.last_failure = Some(Arc::new(failure));
+        self
+    }
+
     /// Also answers with what cancels the context, to test a handler with.
     pub fn with_cancel(mut self) -> (Self, impl FnOnce() + Send + 'static) {
         self.cancel = Latch::new();
@@ -157,6 +166,11 @@ impl JobContext {
     /// Whether [`cancelled`](Self::cancelled) returns at once, for handlers that loop.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_raised()
+    }
+
+    /// How the last run of the job failed, and those before it, where that is known.
+    pub fn last_failure(&self) -> Option<&Failure> {
+        self.last_failure.as_deref()
     }
 
     /// Whether a retryable failure of this run is the last.

@@ -56,8 +56,10 @@ extern crate self as queuey_rabbitmq;
 
 // The words, in reading order: pure, no async, no locks, no log.
 mod backoff;
+mod cause;
 mod envelope;
 mod error;
+mod failure;
 mod job;
 mod limits;
 mod queue;
@@ -77,9 +79,11 @@ mod runtime;
 
 pub use backend::{Backend, Delivery, Settled, Unsettled};
 pub use backoff::Backoff;
-pub use dead_letter::{DeadLetter, DeadLetterCause, DeadLetterHook, FnDeadLetterHook};
+pub use cause::Cause;
+pub use dead_letter::{DeadLetter, DeadLetterHook, FnDeadLetterHook};
 pub use envelope::Envelope;
 pub use error::{BoxError, Chain, Error, JobError, Result};
+pub use failure::{DeadLetterCause, FailedAttempt, Failure, FailureKind};
 pub use handler::{FnHandler, JobContext, JobHandler};
 pub use job::Job;
 pub use lapin;
@@ -101,9 +105,9 @@ pub use worker::{Counts, Report, StopReason, Worker, WorkerBuilder, WorkerHandle
 pub mod prelude {
     pub use crate::{
         AckKind, Backend, Backoff, DeadLetter, DeadLetterCause, DeadLetterHook, Delivery,
-        EnqueueOptions, Envelope, Error, Job, JobContext, JobError, JobHandler, MemoryBackend,
-        Producer, QueueConfig, QueueKind, QueueSet, Queues, RabbitMqBackend, RabbitMqOptions,
-        Report, RetryPolicy, Runtime, Worker, WorkerBuilder, WorkerHandle,
+        EnqueueOptions, Envelope, Error, Failure, Job, JobContext, JobError, JobHandler,
+        MemoryBackend, Producer, QueueConfig, QueueKind, QueueSet, Queues, RabbitMqBackend,
+        RabbitMqOptions, Report, RetryPolicy, Runtime, Worker, WorkerBuilder, WorkerHandle,
     };
     pub use serde::{Deserialize, Serialize};
 }

@@ -45,3 +45,11 @@ pub(crate) fn message_ttl_ms(queue: &QueueConfig) -> Option<u64> {
     let ttl = queue.message_ttl?;
     Some(millis_up(ttl).clamp(1, MAX_TTL_MS))
 }
+
+/// At most `limit` bytes of `text`, cut between characters.
+pub(crate) fn cut(text: &str, limit: usize) -> &str {
+    let end = (0..=limit.min(text.len()))
+        .rev()
+        .find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}

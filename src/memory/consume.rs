@@ -13,7 +13,7 @@ use super::{
     settle::{Hand, MemoryDelivery},
     state::{Next, Shared},
 };
-use crate::{Chain, Envelope, Result};
+use crate::{Chain, Result};
 
 /// A subscription to a queue of the [`MemoryBackend`](crate::MemoryBackend).
 ///
@@ -57,7 +57,7 @@ impl Stream for MemoryDeliveries {
                     continue;
                 }
             };
-            let parsed = Envelope::from_bytes(taken.body());
+            let parsed = taken.content().envelope();
             let hand = Hand::new(&this.shared, &this.queue, this.consumer, taken);
             match parsed {
                 Ok(envelope) => return Poll::Ready(Some(Ok(hand.into_delivery(envelope)))),

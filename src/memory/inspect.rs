@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::{MemoryBackend, clock::Alarm, state::Queue};
+use super::{MemoryBackend, clock::Alarm, content::Content, state::Queue};
 use crate::{Envelope, QueueConfig};
 
 /// How many records of each kind a queue keeps.
@@ -85,7 +85,7 @@ impl MemoryBackend {
     /// The jobs that wait on `queue`, next first; neither those held nor those in hand.
     pub fn pending(&self, queue: &str) -> Vec<Envelope> {
         self.look(queue, |queue, _| {
-            parse_all(queue.jobs.pending().map(|body| (body, ())))
+            parse_all(queue.jobs.pending().map(|job| (job, ())))
                 .map(|(envelope, ())| envelope)
                 .collect()
         })
@@ -129,7 +129,8 @@ impl MemoryBackend {
         self.settled_as(queue, |kind| kind == AckKind::Retried)
     }
 
-    /// The last 1,000 dead letters of `queue` and their reasons, oldest first.
+    /// The last 1,000 dead letters of `queue` and their reasons, oldest first; how each failed,
+    /// [`Envelope::failure`] says.
     ///
     /// Older ones are forgotten, though still counted: to keep them all, register a
     /// [`DeadLetterHook`](crate::DeadLetterHook).
@@ -210,9 +211,9 @@ impl MemoryBackend {
     }
 }
 
-/// The bodies that are envelopes, each with what belongs to it.
+/// The jobs that are envelopes, each with what belongs to it.
 fn parse_all<'a, T>(
-    bodies: impl Iterator<Item = (&'a [u8], T)>,
+    jobs: impl Iterator<Item = (&'a Content, T)>,
 ) -> impl Iterator<Item = (Envelope, T)> {
-    bodies.filter_map(|(body, with)| Some((Envelope::from_bytes(body).ok()?, with)))
+    jobs.filter_map(|(job, with)| Some((job.envelope().ok()?, with)))
 }

@@ -3,6 +3,7 @@
 mod clock;
 mod consume;
 mod consumers;
+mod content;
 mod declare;
 mod inspect;
 mod queue;
@@ -81,15 +82,15 @@ impl MemoryBackend {
 
     /// Puts any bytes on `queue`, as a foreign publisher might.
     pub fn publish_raw(&self, queue: &str, body: impl Into<Vec<u8>>) -> Result<()> {
-        let body = body.into();
+        let content = body.into().into();
         self.shared
-            .update(|state, now| state.put(queue, body, 0, None, now))
+            .update(|state, now| state.put(queue, content, 0, None, now))
     }
 
     fn put(&self, envelope: &Envelope, delay: Option<Duration>) -> Result<()> {
-        let body = envelope.to_bytes();
+        let content = envelope.into();
         self.shared
-            .update(|state, now| state.put(&envelope.queue, body, envelope.priority, delay, now))
+            .update(|state, now| state.put(&envelope.queue, content, envelope.priority, delay, now))
     }
 }
 

@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use super::content::Content;
+
 /// The jobs of one queue: pending, held, and how many are in hand.
 #[derive(Debug)]
 pub(super) struct QueueState {
@@ -29,14 +31,14 @@ struct Position {
 
 #[derive(Debug)]
 struct Message {
-    body: Vec<u8>,
+    content: Content,
     redelivered: bool,
     expires: Option<Duration>,
 }
 
 #[derive(Debug)]
 struct Held {
-    body: Vec<u8>,
+    content: Content,
     priority: u8,
 }
 
@@ -49,12 +51,12 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    pub(super) fn body(&self) -> &[u8] {
-        &self.message.body
+    pub(super) fn content(&self) -> &Content {
+        &self.message.content
     }
 
-    pub(super) fn into_body(self) -> Vec<u8> {
-        self.message.body
+    pub(super) fn into_content(self) -> Content {
+        self.message.content
     }
 
     /// Whether it was in hand before.
@@ -79,13 +81,13 @@ impl QueueState {
     }
 
     /// Appends a job behind its equals.
-    pub(super) fn push(&mut self, body: Vec<u8>, priority: u8, now: Duration) {
+    pub(super) fn push(&mut self, content: Content, priority: u8, now: Duration) {
         let position = Position {
             rank: u8::MAX - priority.min(self.top),
             sequence: self.next_sequence(),
         };
         let message = Message {
-            body,
+            content,
             redelivered: false,
             expires: self.ttl.map(|ttl| now.saturating_add(ttl)),
         };
@@ -93,9 +95,9 @@ impl QueueState {
     }
 
     /// Keeps a job back until `due`.
-    pub(super) fn hold(&mut self, body: Vec<u8>, priority: u8, due: Duration) {
+    pub(super) fn hold(&mut self, content: Content, priority: u8, due: Duration) {
         let key = (due, self.next_sequence());
-        self.held.insert(key, Held { body, priority });
+        self.held.insert(key, Held { content, priority });
     }
 
     /// Lets time pass: pushes what is due, in due order, and drops what has expired.
@@ -107,7 +109,7 @@ impl QueueState {
             && entry.key().0 <= now
         {
             let ((due, _), held) = entry.remove_entry();
-            self.push(held.body, held.priority, due);
+            self.push(held.content, held.priority, due);
             arrived = true;
         }
         while let Some(&(expires, position)) = self.expiring.first()
@@ -131,9 +133,9 @@ impl QueueState {
     }
 
     /// Forgets a job in hand.
-    pub(super) fn settle(&mut self, taken: Taken) -> Vec<u8> {
+    pub(super) fn settle(&mut self, taken: Taken) -> Content {
         self.in_hand -= 1;
-        taken.into_body()
+        taken.into_content()
     }
 
     /// Puts a job in hand back where it stood, to be redelivered.
@@ -158,14 +160,16 @@ impl QueueState {
         self.next_due().into_iter().chain(expires).min()
     }
 
-    /// The bodies in delivery order.
-    pub(super) fn pending(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.pending.values().map(|message| &*message.body)
+    /// The jobs in delivery order.
+    pub(super) fn pending(&self) -> impl ExactSizeIterator<Item = &Content> {
+        self.pending.values().map(|message| &message.content)
     }
 
-    /// The bodies kept back, each with when it falls due, in that order.
-    pub(super) fn held(&self) -> impl ExactSizeIterator<Item = (&[u8], Duration)> {
-        self.held.iter().map(|((due, _), held)| (&*held.body, *due))
+    /// The jobs kept back, each with when it falls due, in that order.
+    pub(super) fn held(&self) -> impl ExactSizeIterator<Item = (&Content, Duration)> {
+        self.held
+            .iter()
+            .map(|((due, _), held)| (&held.content, *due))
     }
 
     /// How many jobs are in hand.

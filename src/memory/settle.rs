@@ -7,7 +7,7 @@ use super::{
     queue::Taken,
     state::{Shared, State},
 };
-use crate::{Delivery, Envelope, Result, Settled, Unsettled};
+use crate::{Delivery, Envelope, Failure, Result, Settled, Unsettled};
 
 /// A job taken from a queue of the [`MemoryBackend`](crate::MemoryBackend).
 ///
@@ -49,9 +49,9 @@ impl Hand {
     pub(super) fn malformed(mut self) {
         if let Some(taken) = self.taken.take() {
             self.shared.update(|state, _| {
-                let body = state.settle(&self.queue, self.consumer, taken);
+                let content = state.settle(&self.queue, self.consumer, taken);
                 if let Some(records) = state.records(&[&self.queue]) {
-                    records.malformed(body);
+                    records.malformed(content.body);
                 }
             });
         }
@@ -109,11 +109,15 @@ impl MemoryDelivery {
         })
     }
 
+    fn bury(self, reason: &str) -> Settled<Self> {
+        self.settle(Record::Dead(reason.into()), |state, _| state.check_open())
+    }
+
     /// Stores `next` for after `delay`, then acks.
     fn follow(self, kind: AckKind, next: &Envelope, delay: Duration) -> Settled<Self> {
-        let body = next.to_bytes();
+        let content = next.into();
         self.settle(Record::Acked(kind), |state, now| {
-            state.put(&next.queue, body, next.priority, Some(delay), now)
+            state.put(&next.queue, content, next.priority, Some(delay), now)
         })
     }
 }
@@ -140,7 +144,21 @@ impl Delivery for MemoryDelivery {
     }
 
     async fn dead_letter(self, reason: &str) -> Settled<Self> {
-        self.settle(Record::Dead(reason.into()), |state, _| state.check_open())
+        self.bury(reason)
+    }
+
+    async fn dead_letter_with(mut self, failure: &Failure, reason: &str) -> Settled<Self> {
+        let known = self.envelope.failure.take();
+        self.envelope = self.envelope.with_failure(failure);
+        let mut settled = self.bury(reason);
+        if let Err(Unsettled {
+            delivery: Some(back),
+            ..
+        }) = &mut settled
+        {
+            back.envelope.failure = known;
+        }
+        settled
     }
 
     async fn release(self) -> Settled<Self> {

@@ -11,6 +11,7 @@ use super::{
     MAX_BODY,
     clock::{Clock, Wait},
     consumers::{Consumer, Consumers},
+    content::Content,
     declare,
     inspect::Records,
     queue::{QueueState, Taken},
@@ -104,7 +105,7 @@ impl State {
     pub(super) fn put(
         &mut self,
         name: &str,
-        body: Vec<u8>,
+        content: Content,
         priority: u8,
         delay: Option<Duration>,
         now: Duration,
@@ -119,10 +120,10 @@ impl State {
                 },
             });
         };
-        if body.len() > MAX_BODY {
+        if content.body.len() > MAX_BODY {
             return Err(Error::PayloadTooLarge {
                 queue: name.into(),
-                size: body.len(),
+                size: content.body.len(),
                 limit: MAX_BODY,
             });
         }
@@ -134,11 +135,11 @@ impl State {
                     max: longest_delay(queue.config.kind),
                 });
             }
-            Duration::ZERO => queue.jobs.push(body, priority, now),
+            Duration::ZERO => queue.jobs.push(content, priority, now),
             delay => {
                 let due = now.saturating_add(delay);
                 let sooner = queue.jobs.next_due().is_none_or(|next| due < next);
-                queue.jobs.hold(body, priority, due);
+                queue.jobs.hold(content, priority, due);
                 if !sooner {
                     return Ok(());
                 }
@@ -197,10 +198,10 @@ impl State {
         (Next::Nothing(wait), consumer.waits(waker))
     }
 
-    /// Forgets a job in hand and returns its body.
-    pub(super) fn settle(&mut self, name: &str, consumer: u64, taken: Taken) -> Vec<u8> {
+    /// Forgets a job in hand and returns it.
+    pub(super) fn settle(&mut self, name: &str, consumer: u64, taken: Taken) -> Content {
         let Some(queue) = self.queues.get_mut(name) else {
-            return taken.into_body();
+            return taken.into_content();
         };
         queue.consumers.free_slot(consumer, &mut self.woken);
         queue.jobs.settle(taken)

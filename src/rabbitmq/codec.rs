@@ -5,7 +5,10 @@ use lapin::{
     types::{AMQPValue, FieldTable, LongString, ShortString},
 };
 
-use crate::{Envelope, limits::MAX_NAME_BYTES};
+use crate::{
+    Envelope, Failure,
+    limits::{MAX_NAME_BYTES, cut},
+};
 
 /// Header: why a job is dead.
 pub const DEATH_REASON: &str = "x-death-reason";
@@ -17,13 +20,17 @@ pub const ATTEMPTS: &str = "x-attempts";
 pub const ATTEMPT: &str = "x-attempt";
 /// Header: how often a job was deferred.
 pub const DEFERRALS: &str = "x-deferrals";
+/// Header: how a job failed, as JSON; see [`failure`].
+pub const FAILURE: &str = "x-failure";
 /// The reason of a dead letter whose body is not an envelope.
 pub const MALFORMED: &str = "malformed envelope";
 
 const PERSISTENT: u8 = 2;
+/// What a reason may take, in bytes.
+const MAX_REASON: usize = 16 * 1024;
 
-/// The properties of a message that carries `envelope`. The body alone is the truth; these mirror
-/// it for operators.
+/// The properties of a message that carries `envelope`, without its failure. The body alone is the
+/// truth; these mirror it for operators.
 pub fn properties(envelope: &Envelope) -> BasicProperties {
     let mut headers = FieldTable::default();
     headers.insert(ATTEMPT.into(), AMQPValue::LongUInt(envelope.attempt));
@@ -37,13 +44,61 @@ pub fn properties(envelope: &Envelope) -> BasicProperties {
         .with_headers(headers)
 }
 
+/// The properties of a message that carries `envelope` and its failure, for a connection with this
+/// frame size.
+pub fn full_properties(envelope: &Envelope, frame_max: u32) -> BasicProperties {
+    let properties = properties(envelope);
+    let Some(failure) = envelope.failure() else {
+        return properties;
+    };
+    let mut headers = properties.headers().clone().unwrap_or_default();
+    insert_failure(&mut headers, failure, frame_max);
+    properties.with_headers(headers)
+}
+
 /// The properties of the dead letter of `envelope`, for a connection with this frame size.
 pub fn dead_properties(envelope: &Envelope, reason: &str, frame_max: u32) -> BasicProperties {
+    dead_properties_with(envelope, envelope.failure(), reason, frame_max)
+}
+
+/// The same with another failure than the envelope's.
+pub(super) fn dead_properties_with(
+    envelope: &Envelope,
+    failure: Option<&Failure>,
+    reason: &str,
+    frame_max: u32,
+) -> BasicProperties {
     let properties = properties(envelope);
     let mut headers = properties.headers().clone().unwrap_or_default();
-    death(&mut headers, &envelope.queue, reason, frame_max);
+    let taken = failure.map_or(0, |it| insert_failure(&mut headers, it, frame_max));
+    death(
+        &mut headers,
+        &envelope.queue,
+        reason,
+        space(frame_max) - taken,
+    );
     headers.insert(ATTEMPTS.into(), AMQPValue::LongUInt(envelope.attempt));
     properties.with_headers(headers)
+}
+
+/// How the job of this message failed, if it did and the message says so.
+///
+/// Whatever else is in that header counts as nothing.
+pub fn failure(properties: &BasicProperties) -> Option<Failure> {
+    let header = properties.headers().as_ref()?.inner().get(FAILURE)?;
+    let AMQPValue::LongString(json) = header else {
+        return None;
+    };
+    serde_json::from_slice(json.as_bytes()).ok()
+}
+
+/// The job of this message: its body, and how it failed.
+pub fn envelope(body: &[u8], properties: &BasicProperties) -> serde_json::Result<Envelope> {
+    let envelope = Envelope::from_bytes(body)?;
+    Ok(match failure(properties) {
+        Some(failure) => envelope.with_failure(&failure),
+        None => envelope,
+    })
 }
 
 /// The properties of the dead letter of a body that is not an envelope: what the original said of
@@ -54,7 +109,7 @@ pub fn malformed_properties(
     frame_max: u32,
 ) -> BasicProperties {
     let mut headers = FieldTable::default();
-    death(&mut headers, queue, MALFORMED, frame_max);
+    death(&mut headers, queue, MALFORMED, space(frame_max));
     let mut properties = BasicProperties::default()
         .with_delivery_mode(PERSISTENT)
         .with_headers(headers);
@@ -73,13 +128,30 @@ pub fn malformed_properties(
     properties
 }
 
-fn death(headers: &mut FieldTable, queue: &str, reason: &str, frame_max: u32) {
-    // The header frame must fit, or the broker closes the connection: 2 KiB are kept for the rest.
-    let limit = match frame_max {
-        0 => 16 * 1024,
-        frame_max => (frame_max as usize).saturating_sub(2048).min(16 * 1024),
+/// What long texts may take in a frame: the headers must fit one, or the broker closes the
+/// connection. 2 KiB are kept for the rest.
+fn space(frame_max: u32) -> usize {
+    match frame_max {
+        0 => 2 * MAX_REASON,
+        frame_max => (frame_max as usize).saturating_sub(2048),
+    }
+}
+
+/// Adds as much of `failure` as a quarter of the space holds; answers how many bytes that is.
+fn insert_failure(headers: &mut FieldTable, failure: &Failure, frame_max: u32) -> usize {
+    let limit = Failure::MAX_BYTES.min(space(frame_max) / 4);
+    let Some(json) = failure.to_json(limit) else {
+        return 0;
     };
-    headers.insert(DEATH_REASON.into(), long(cut(reason, limit)));
+    headers.insert(FAILURE.into(), long(&json));
+    json.len()
+}
+
+fn death(headers: &mut FieldTable, queue: &str, reason: &str, space: usize) {
+    headers.insert(
+        DEATH_REASON.into(),
+        long(cut(reason, space.min(MAX_REASON))),
+    );
     // A body someone else published may name a queue of any length.
     headers.insert(ORIGINAL_QUEUE.into(), long(cut(queue, MAX_NAME_BYTES)));
 }
@@ -91,14 +163,6 @@ fn long(text: &str) -> AMQPValue {
 /// A name or type as AMQP can carry it.
 pub(super) fn short(text: &str) -> ShortString {
     cut(text, MAX_NAME_BYTES).into()
-}
-
-/// At most `limit` bytes of `text`, cut between characters.
-pub(super) fn cut(text: &str, limit: usize) -> &str {
-    let end = (0..=limit.min(text.len()))
-        .rev()
-        .find(|&end| text.is_char_boundary(end));
-    &text[..end.unwrap_or(0)]
 }
 
 #[cfg(test)]
@@ -158,6 +222,75 @@ mod tests {
                     .unwrap()
                     .chars()
                     .all(|c| c == 'ü')
+            );
+        }
+    }
+
+    #[test]
+    fn a_failure_and_a_reason_share_the_frame() {
+        let huge = "\u{1}".repeat(1_000_000);
+        let mut failed = Failure::new(1, &*huge);
+        failed.chain = vec![huge.clone(); 40];
+        let job = envelope("1").with_failure(&failed);
+        for frame_max in [4096, 8192, 131_072, 0] {
+            let alive = full_properties(&job, frame_max);
+            let dead = dead_properties(&job, &huge, frame_max);
+
+            assert!(failure(&alive).is_some() && failure(&dead) == failure(&alive));
+            for properties in [alive, dead] {
+                let headers = properties.headers().clone().unwrap();
+                let texts = headers.inner().values().map(|value| match value {
+                    AMQPValue::LongString(text) => text.as_bytes().len(),
+                    _ => 0,
+                });
+                let space = if frame_max == 0 {
+                    32_768
+                } else {
+                    frame_max - 2048
+                };
+                // The queue's name is counted with the rest.
+                assert!(texts.sum::<usize>() <= space as usize + "emails".len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_is_read_with_its_failure() {
+        let failed = Failure::new(1, "no");
+        let job = envelope("1").with_failure(&failed);
+
+        let read = super::envelope(&job.to_bytes(), &full_properties(&job, 131_072)).unwrap();
+
+        assert_eq!((read.failure(), &read), (Some(&failed), &job));
+        assert_eq!(failure(&properties(&job)), None);
+    }
+
+    #[test]
+    fn what_is_no_failure_counts_as_none() {
+        let text = |text: &str| AMQPValue::LongString(text.into());
+        for garbage in [
+            AMQPValue::Void,
+            AMQPValue::LongUInt(7),
+            AMQPValue::FieldTable(FieldTable::default()),
+            AMQPValue::LongString(LongString::from(b"\xff\x00".to_vec())),
+            text(""),
+            text("{}"),
+            text("null"),
+            text(r#"{"attempt":-1,"failed_at_ms":0}"#),
+            text(&"[".repeat(10_000)),
+            text(&r#"{"attempt":1,"failed_at_ms":0,"chain":["x"]}"#.repeat(2)),
+        ] {
+            let mut headers = FieldTable::default();
+            headers.insert(FAILURE.into(), garbage);
+            let properties = BasicProperties::default().with_headers(headers);
+
+            assert_eq!(failure(&properties), None);
+            let body = envelope("1").to_bytes();
+            assert!(
+                super::envelope(&body, &properties)
+                    .unwrap()
+                    .failure()
+                    .is_none()
             );
         }
     }

@@ -12,10 +12,10 @@ use futures_util::future::BoxFuture;
 use lapin::message::Delivery as Message;
 
 use super::{
-    Attempt, RabbitMqBackend, Rebuilding, ack_timeout, reconnect::next_delay, settle,
+    Attempt, RabbitMqBackend, Rebuilding, ack_timeout, codec, reconnect::next_delay, settle,
     settle::RabbitMqDelivery, subscription::Subscribed,
 };
-use crate::{Envelope, Error, QueueConfig, Result, runtime::client};
+use crate::{Error, QueueConfig, Result, runtime::client};
 
 /// The deliveries of one queue, until the backend is closed or the reconnect policy gives up.
 ///
@@ -57,7 +57,7 @@ impl RabbitMqDeliveries {
     fn receive(subscribed: &Subscribed, message: Message) -> Option<RabbitMqDelivery> {
         let subscription = subscribed.subscription.clone();
         subscription.hand_out(message.delivery_tag);
-        match Envelope::from_bytes(&message.data) {
+        match codec::envelope(&message.data, &message.properties) {
             Ok(envelope) => Some(RabbitMqDelivery::new(envelope, &message, subscription)),
             Err(error) => {
                 client().run(settle::set_aside(message, error, subscription));

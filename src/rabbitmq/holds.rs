@@ -16,7 +16,7 @@ use super::{
     lane::Lane,
     live::Live,
     lock,
-    message::{Message, Route},
+    message::Route,
     methods::declare_queue,
     publish::{PAUSE, Publisher},
     topology::{self, Declaration},
@@ -117,7 +117,7 @@ impl Holds {
         let lease = hold::lease(ttl);
         if declared.sent.elapsed() < lease {
             let publisher = &self.publisher;
-            let (place, message) = (publisher.place().await, Message::of(envelope));
+            let (place, message) = (publisher.place().await, publisher.message(envelope));
             let published = publisher
                 .send(declared.lane, place, Route::to(&queue.name), message)?
                 .await;

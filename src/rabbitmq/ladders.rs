@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use super::{
     declare_ladders::declare,
     ladder::{self, Ladder},
-    message::{Message, Route},
+    message::Route,
     publish::Publisher,
     version::expires_by_priority,
 };
@@ -34,7 +34,7 @@ impl Ladders {
             let by_priority = expires_by_priority(live.returns.version());
             let exchange = Ladder::of(envelope.priority, by_priority).exchange(seconds);
             let route = Route::by(&exchange, &ladder::routing_key(queue, seconds), queue);
-            let message = || Message::of(envelope);
+            let message = || self.publisher.message(envelope);
             match self.publisher.publish_by(route.clone(), &message).await {
                 // Somebody has deleted a part of the ladder.
                 Err(Error::Unroutable { .. } | Error::Broker { .. }) => {

@@ -2,9 +2,6 @@
 
 use lapin::{BasicProperties, types::ShortString};
 
-use super::codec;
-use crate::Envelope;
-
 /// How a message gets to its queue.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
@@ -43,15 +40,6 @@ impl Route {
 pub(super) struct Message {
     pub(super) properties: BasicProperties,
     pub(super) body: Vec<u8>,
-}
-
-impl Message {
-    pub(super) fn of(envelope: &Envelope) -> Self {
-        Self {
-            properties: codec::properties(envelope),
-            body: envelope.to_bytes(),
-        }
-    }
 }
 
 /// Makes a message, again for each time it is published.

@@ -51,7 +51,7 @@ use self::{
     holds::Holds,
     ladders::Ladders,
     link::Link,
-    message::{Compose, Message},
+    message::Compose,
     publish::{PAUSE, Publisher},
 };
 use crate::{
@@ -346,7 +346,7 @@ impl Backend for RabbitMqBackend {
             }
             None => {
                 let publisher = &self.open()?.publisher;
-                let message = || Message::of(envelope);
+                let message = || publisher.message(envelope);
                 publisher.publish(&envelope.queue, &message).await
             }
         }

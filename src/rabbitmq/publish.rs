@@ -7,7 +7,7 @@ use futures_lite::future::{or, poll_once};
 use futures_util::future::BoxFuture;
 
 use super::{
-    RabbitMqOptions,
+    RabbitMqOptions, codec,
     in_flight::InFlight,
     lane::Lane,
     link::Link,
@@ -16,7 +16,7 @@ use super::{
     topology::Declaration,
 };
 use crate::{
-    Error, Result,
+    Envelope, Error, Result,
     limits::check_name,
     runtime::{Deadlines, client},
 };
@@ -57,6 +57,14 @@ impl Publisher {
             window: self.window.clone(),
             deadlines: self.deadlines.clone(),
             max_size: self.max_size,
+        }
+    }
+
+    /// The message that carries `envelope`.
+    pub(super) fn message(&self, envelope: &Envelope) -> Message {
+        Message {
+            properties: codec::full_properties(envelope, self.link.frame_max()),
+            body: envelope.to_bytes(),
         }
     }
 

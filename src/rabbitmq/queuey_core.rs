@@ -85,13 +85,22 @@ impl ::queuey_core::Delivery for Boxed {
     }
 
     async fn retry(self: Box<Self>, next: ::queuey_core::Envelope, delay: Duration) -> Result<()> {
-        let next = ours(&next)?;
+        let next = self.successor(&next)?;
         self.stuck.keep(self.delivery.retry(&next, delay).await)
     }
 
     async fn defer(self: Box<Self>, next: ::queuey_core::Envelope, delay: Duration) -> Result<()> {
-        let next = ours(&next)?;
+        let next = self.successor(&next)?;
         self.stuck.keep(self.delivery.defer(&next, delay).await)
+    }
+}
+
+impl Boxed {
+    /// `next` with what is known of earlier failures, which their envelope does not hold.
+    fn successor(&self, next: &::queuey_core::Envelope) -> Result<Envelope> {
+        let mut next = ours(next)?;
+        next.failure.clone_from(&self.delivery.envelope().failure);
+        Ok(next)
     }
 }
 

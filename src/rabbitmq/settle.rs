@@ -16,7 +16,7 @@ use super::{
     RabbitMqOptions, acks::Answer, codec, error::lost, message::Message as Outgoing,
     subscription::Subscription,
 };
-use crate::{Delivery, Envelope, Error, Settled, Unsettled, runtime::client};
+use crate::{Delivery, Envelope, Error, Failure, Settled, Unsettled, runtime::client};
 
 /// How long a job or body that could not be settled is kept from coming straight back.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
@@ -83,7 +83,11 @@ impl RabbitMqDelivery {
     }
 
     /// Publishes to the dead-letter queue, then acks.
-    fn bury<'a>(self, reason: &'a str) -> BoxFuture<'a, Settled<Self>> {
+    fn bury<'a>(
+        self,
+        failure: Option<&'a Failure>,
+        reason: &'a str,
+    ) -> BoxFuture<'a, Settled<Self>> {
         Box::pin(async move {
             self.check_open("dead-letter a job of")
                 .map_err(Unsettled::lost)?;
@@ -98,8 +102,14 @@ impl RabbitMqDelivery {
                 true => &self.envelope.queue,
                 false => queue,
             };
+            let failure = failure.or(self.envelope.failure());
             let letter = || Outgoing {
-                properties: codec::dead_properties(&self.envelope, reason, backend.frame_max()),
+                properties: codec::dead_properties_with(
+                    &self.envelope,
+                    failure,
+                    reason,
+                    backend.frame_max(),
+                ),
                 body: self.envelope.to_bytes(),
             };
             let stored = backend.publish_dead(queue, &letter).await;
@@ -143,7 +153,11 @@ impl Delivery for RabbitMqDelivery {
     }
 
     fn dead_letter(self, reason: &str) -> impl Future<Output = Settled<Self>> + Send {
-        self.bury(reason)
+        self.bury(None, reason)
+    }
+
+    async fn dead_letter_with(self, failure: &Failure, reason: &str) -> Settled<Self> {
+        self.bury(Some(failure), reason).await
     }
 
     async fn release(self) -> Settled<Self> {

@@ -19,11 +19,10 @@ use uuid::Uuid;
 use super::{
     RabbitMqBackend, ack_timeout,
     acks::{Acks, Answer},
-    codec,
     error::broker,
     live::Live,
 };
-use crate::{Error, QueueConfig, Result, runtime::client};
+use crate::{Error, QueueConfig, Result, limits::cut, runtime::client};
 
 /// A consumer; dropped, it gives back what it has not handed out.
 pub(super) struct Subscribed {
@@ -131,11 +130,7 @@ impl Subscribed {
 
 /// Says in the broker's consumer list whose this is.
 fn tag(queue: &str) -> String {
-    format!(
-        "queuey.{}.{}",
-        codec::cut(queue, 160),
-        Uuid::new_v4().simple()
-    )
+    format!("queuey.{}.{}", cut(queue, 160), Uuid::new_v4().simple())
 }
 
 impl Drop for Subscribed {

@@ -11,6 +11,7 @@ use super::{
     dispatch::Dispatcher,
     drain::Patience,
     hook::Hook,
+    place,
     registry::{Entry, Registry},
 };
 use crate::{
@@ -32,6 +33,7 @@ pub struct WorkerBuilder<Q, B> {
     runtime: Option<Runtime>,
     close_backend: bool,
     patience: Patience,
+    panic_hook: bool,
 }
 
 impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
@@ -48,6 +50,7 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
             runtime: None,
             close_backend: false,
             patience: Patience::default(),
+            panic_hook: true,
         }
     }
 
@@ -142,6 +145,17 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
         self
     }
 
+    /// Whether [`build`](Self::build) sees to it that the place of a panic is noted; `true` by
+    /// default.
+    ///
+    /// Only a panic hook is told the place. So the first `build` of the process puts one before
+    /// the hook that is there, which is called as ever. A hook that is set later replaces both,
+    /// and places are not known any more.
+    pub fn panic_hook(mut self, chain: bool) -> Self {
+        self.panic_hook = chain;
+        self
+    }
+
     /// Declares the queues consumed and nothing else.
     ///
     /// # Errors
@@ -149,6 +163,9 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
     /// else whatever the backend has against a declaration.
     pub async fn build(self) -> Result<Worker<Q, B>> {
         self.log_inert_overrides();
+        if self.panic_hook {
+            place::watch();
+        }
         let mut entries = Vec::with_capacity(self.handlers.len());
         for (queue, mut entry) in self.handlers {
             let job = self.job_overrides.get(entry.name);

@@ -24,7 +24,7 @@ impl Dispatcher {
     pub(super) async fn dispatch<D: Delivery>(&self, run: Run<D>, delivery: D) {
         let envelope = delivery.envelope();
         let (outcome, rules) = match self.registry.get(&envelope.job_type) {
-            None => (Outcome::NoHandler, Rules::default()),
+            None => (Outcome::no_handler(&envelope.job_type), Rules::default()),
             Some(entry) => {
                 let attempt =
                     entry.attempt(envelope, delivery.redelivered(), self.handle.on_cancel());

@@ -3,10 +3,12 @@
 mod builder;
 mod dispatch;
 mod drain;
+mod fault;
 mod hook;
 mod ledger;
 mod outcome;
 mod panic;
+mod place;
 mod plan;
 mod pull;
 mod registry;

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::panic::Panic;
-use crate::{Chain, JobError};
+use super::{fault::Fault, panic::Panic};
+use crate::JobError;
 
-/// How one run ended. Errors are text already: whatever a user's type does is over.
+/// How one run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The handler is content.
     Done,
     /// The handler failed, panicked or took too long.
-    Failed(String),
+    Failed(Box<Fault>),
     /// The handler failed and wants no other attempt.
-    Fatal(String),
+    Fatal(Box<Fault>),
     /// The handler wants to be asked again later.
     Deferred {
         /// How much later.
@@ -22,20 +22,28 @@ pub(super) enum Outcome {
         reason: String,
     },
     /// The payload is not what its type says.
-    Undecodable(String),
+    Undecodable(Box<Fault>),
     /// Nothing is registered for the type.
-    NoHandler,
+    NoHandler(Box<Fault>),
     /// The successor can never be stored.
-    Refused(String),
+    Refused(Box<Fault>),
 }
 
 impl Outcome {
+    pub(super) fn no_handler(job_type: &str) -> Self {
+        Self::NoHandler(Fault::new(format!("no handler for job type `{job_type}`")))
+    }
+
+    pub(super) fn undecodable(error: &serde_json::Error) -> Self {
+        Self::Undecodable(Fault::of_error(error))
+    }
+
     pub(super) fn panicked(panic: &Panic) -> Self {
-        Self::Failed(format!("the handler {panic}"))
+        Self::Failed(Fault::panicked("the handler ", panic))
     }
 
     pub(super) fn timed_out(limit: Duration) -> Self {
-        Self::Failed(format!("timed out after {limit:?}"))
+        Self::Failed(Fault::timed_out(limit))
     }
 }
 
@@ -43,8 +51,8 @@ impl From<Result<(), JobError>> for Outcome {
     fn from(result: Result<(), JobError>) -> Self {
         match result {
             Ok(()) => Self::Done,
-            Err(JobError::Retryable(error)) => Self::Failed(Chain(&*error).to_string()),
-            Err(JobError::Fatal(error)) => Self::Fatal(Chain(&*error).to_string()),
+            Err(JobError::Retryable(error)) => Self::Failed(Fault::of(&error)),
+            Err(JobError::Fatal(error)) => Self::Fatal(Fault::of(&error)),
             Err(JobError::Deferred { delay, reason }) => Self::Deferred { delay, reason },
         }
     }

@@ -12,12 +12,17 @@ use std::{
 
 use futures_util::future::BoxFuture;
 
+use super::place;
+
 /// A future that answers its own panic instead of passing it on, and may panic in its drop.
 pub(super) struct Contained<'a, T>(Option<BoxFuture<'a, T>>);
 
-/// What a panic said, if it said anything.
+/// What a panic said, if it said anything, and where, if that is known.
 #[derive(Debug)]
-pub(super) struct Panic(Option<String>);
+pub(super) struct Panic {
+    said: Option<String>,
+    place: Option<String>,
+}
 
 impl<'a, T> Contained<'a, T> {
     pub(super) fn new(work: impl Future<Output = T> + Send + 'a) -> Self {
@@ -54,21 +59,30 @@ pub(super) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
 
 impl Panic {
     fn of(payload: Box<dyn Any + Send>) -> Self {
-        let text = payload
-            .downcast_ref::<&str>()
-            .map(ToString::to_string)
-            .or_else(|| payload.downcast_ref::<String>().cloned());
+        let panic = Self {
+            said: place::said(&*payload).map(Into::into),
+            place: place::of(&*payload),
+        };
         // A payload may panic in its drop, and so may the next: leak that one.
         if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
             mem::forget(again);
         }
-        Self(text)
+        panic
+    }
+
+    /// What it said, or that it said nothing.
+    pub(super) fn text(&self) -> &str {
+        self.said.as_deref().unwrap_or("a non-text payload")
+    }
+
+    pub(super) fn place(&self) -> Option<&str> {
+        self.place.as_deref()
     }
 }
 
 impl fmt::Display for Panic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.said {
             Some(text) => write!(f, "panicked: {text}"),
             None => f.write_str("panicked with a non-text payload"),
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::outcome::Outcome;
+use super::{fault::Fault, outcome::Outcome};
 use crate::{DeadLetter, DeadLetterCause, Envelope, Error, RetryDecision, RetryPolicy};
 
 /// What judges a run. Nothing is known of a job without a handler.
@@ -13,68 +13,87 @@ pub(super) struct Rules {
 }
 
 /// What is to become of a job.
+// Boxed: every job would carry what few need.
 #[derive(Debug)]
 pub(super) enum Plan<'a> {
     Ack,
     Retry {
-        next: Envelope,
+        next: Box<Envelope>,
         delay: Duration,
-        error: &'a str,
+        fault: &'a Fault,
     },
     Defer {
-        next: Envelope,
+        next: Box<Envelope>,
         delay: Duration,
         reason: &'a str,
     },
-    DeadLetter(DeadLetter),
+    DeadLetter(Box<DeadLetter>),
 }
 
 impl<'a> Plan<'a> {
     pub(super) fn of(envelope: &Envelope, outcome: &'a Outcome, rules: Rules) -> Self {
-        let dead = |cause, reason| Self::DeadLetter(rules.letter(envelope, cause, reason));
+        let dead = |cause, fault: &Fault, reason| {
+            let job = envelope.clone();
+            let job = job.with_failure(&fault.on_top_of(envelope, Some(cause)));
+            Self::DeadLetter(Box::new(rules.letter(job, cause, reason)))
+        };
         match outcome {
             Outcome::Done => Self::Ack,
-            Outcome::Failed(error) => {
+            Outcome::Failed(fault) => {
                 match rules.policy.unwrap_or_default().decide(envelope.attempt) {
-                    RetryDecision::Retry { delay } => Self::Retry {
-                        next: envelope.next_attempt(),
-                        delay,
-                        error,
-                    },
+                    RetryDecision::Retry { delay } => {
+                        let failure = fault.on_top_of(envelope, None);
+                        Self::Retry {
+                            next: Box::new(envelope.next_attempt().with_failure(&failure)),
+                            delay,
+                            fault,
+                        }
+                    }
                     RetryDecision::GiveUp => dead(
                         DeadLetterCause::Exhausted,
-                        format!("gave up after {}: {error}", attempts(envelope.attempt)),
+                        fault,
+                        format!(
+                            "gave up after {}: {}",
+                            attempts(envelope.attempt),
+                            fault.text
+                        ),
                     ),
                 }
             }
-            Outcome::Fatal(error) => dead(DeadLetterCause::Fatal, format!("fatal error: {error}")),
+            Outcome::Fatal(fault) => dead(
+                DeadLetterCause::Fatal,
+                fault,
+                format!("fatal error: {}", fault.text),
+            ),
             Outcome::Deferred { delay, reason } => Self::Defer {
-                next: envelope.deferred(rules.top_priority),
+                next: Box::new(envelope.deferred(rules.top_priority)),
                 delay: *delay,
                 reason,
             },
-            Outcome::Undecodable(error) => {
-                dead(DeadLetterCause::Decode, format!("decode error: {error}"))
-            }
-            Outcome::NoHandler => dead(
-                DeadLetterCause::NoHandler,
-                format!("no handler for job type `{}`", envelope.job_type),
+            Outcome::Undecodable(fault) => dead(
+                DeadLetterCause::Decode,
+                fault,
+                format!("decode error: {}", fault.text),
             ),
-            Outcome::Refused(reason) => dead(DeadLetterCause::Refused, reason.clone()),
+            Outcome::NoHandler(fault) => {
+                dead(DeadLetterCause::NoHandler, fault, fault.text.clone())
+            }
+            Outcome::Refused(fault) => dead(DeadLetterCause::Refused, fault, fault.text.clone()),
         }
     }
 
     /// How the run ends when the backend answers with `refusal`; `None` when that may heal.
     pub(super) fn instead(&self, refusal: &Error) -> Option<Outcome> {
-        let why = match self {
-            Self::Retry { error, .. } => error,
-            Self::Defer { reason, .. } => reason,
+        if !refusal.is_permanent() {
+            return None;
+        }
+        let (verb, told) = (self.verb(), refusal.chain());
+        let words = |why: &str| format!("cannot {verb}: {told} (after: {why})");
+        Some(Outcome::Refused(match self {
+            Self::Retry { fault, .. } => fault.in_words(words(&fault.text)),
+            Self::Defer { reason, .. } => Fault::of_error(refusal).in_words(words(reason)),
             Self::Ack | Self::DeadLetter(_) => return None,
-        };
-        refusal.is_permanent().then(|| {
-            let (verb, refusal) = (self.verb(), refusal.chain());
-            Outcome::Refused(format!("cannot {verb}: {refusal} (after: {why})"))
-        })
+        }))
     }
 
     pub(super) fn verb(&self) -> &'static str {
@@ -88,8 +107,8 @@ impl<'a> Plan<'a> {
 }
 
 impl Rules {
-    fn letter(self, envelope: &Envelope, cause: DeadLetterCause, reason: String) -> DeadLetter {
-        let letter = DeadLetter::new(envelope.clone(), cause, reason);
+    fn letter(self, job: Envelope, cause: DeadLetterCause, reason: String) -> DeadLetter {
+        let letter = DeadLetter::new(job, cause, reason);
         match self.policy {
             Some(policy) => letter.with_max_attempts(policy.max_attempts.max(1)),
             None => letter,

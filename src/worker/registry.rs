@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, future, sync::Arc};
 
 use super::{
+    fault::Fault,
     outcome::Outcome,
     panic::{Contained, catch},
     plan::Rules,
@@ -108,8 +109,8 @@ impl<H: JobHandler> Run for H {
         let ends = |outcome| (policy, Contained::new(future::ready(outcome)));
         let job = match catch(|| envelope.decode::<H::Job>()) {
             Ok(Ok(job)) => job,
-            Ok(Err(error)) => return ends(Outcome::Undecodable(error.to_string())),
-            Err(panic) => return ends(Outcome::Undecodable(panic.to_string())),
+            Ok(Err(error)) => return ends(Outcome::undecodable(&error)),
+            Err(panic) => return ends(Outcome::Undecodable(Fault::panicked("", &panic))),
         };
         let (own, job) = match catch(|| (self.set_retry_policy(&job), job)) {
             Ok(asked) => asked,

@@ -14,7 +14,7 @@ use super::{
     outcome::Outcome,
     plan::{Plan, Rules},
 };
-use crate::{Delivery, Envelope, Unsettled};
+use crate::{DeadLetter, Delivery, Envelope, Unsettled};
 
 /// How long a job that could not be settled is kept, lest it comes straight back to the same end.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -98,14 +98,18 @@ impl Dispatcher {
                 && let Some(hook) = &self.hook
                 && !mem::replace(&mut ending.told, true)
             {
-                hook.tell(&self.runtime, job, letter.clone()).await;
+                hook.tell(&self.runtime, job, DeadLetter::clone(letter))
+                    .await;
             }
             let settled = match &plan {
                 _ if ending.stored => delivery.ack().await,
                 Plan::Ack => delivery.ack().await,
                 Plan::Retry { next, delay, .. } => delivery.retry(next, *delay).await,
                 Plan::Defer { next, delay, .. } => delivery.defer(next, *delay).await,
-                Plan::DeadLetter(letter) => delivery.dead_letter(&letter.reason).await,
+                Plan::DeadLetter(letter) => match letter.failure() {
+                    Some(failure) => delivery.dead_letter_with(failure, &letter.reason).await,
+                    None => delivery.dead_letter(&letter.reason).await,
+                },
             };
             let Err(unsettled) = settled else {
                 self.record(&plan, job);
@@ -135,9 +139,9 @@ impl Dispatcher {
                 self.handle.count(|counts| &mut counts.succeeded);
                 log::debug!("{job}: done");
             }
-            Plan::Retry { next, delay, error } => {
+            Plan::Retry { next, delay, fault } => {
                 self.handle.count(|counts| &mut counts.retried);
-                let attempt = next.attempt;
+                let (attempt, error) = (next.attempt, &fault.text);
                 log::warn!("{job}: failed, attempt {attempt} follows in {delay:?}: {error}");
             }
             Plan::Defer {

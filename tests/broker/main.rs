@@ -12,6 +12,7 @@ mod confirm;
 mod connect;
 mod dead;
 mod dial;
+mod failure;
 mod hold;
 mod kinds;
 mod ladder;
@@ -64,6 +65,12 @@ fn main() -> ExitCode {
             none_is_declared
             a_dead_letter_is_gone
             a_malformed_body_is_gone
+        ;
+        failure:
+            it_goes_from_one_process_to_the_next
+            a_dead_letter_that_an_operator_moves_back_keeps_it
+            a_megabyte_of_it_fits_the_smallest_frame
+            a_foreign_header_in_its_place_is_ignored
         ;
         hold:
             a_delay_rounds_up_to_a_whole_second

@@ -1,11 +1,11 @@
 //! [`Harness`]: a backend, and what is seen of it from outside.
 
 use queuey_rabbitmq::{
-    Backend, Envelope, MemoryBackend, QueueConfig, RabbitMqBackend, lapin::BasicProperties,
+    Backend, Envelope, MemoryBackend, QueueConfig, RabbitMqBackend, codec, lapin::BasicProperties,
 };
 
 pub use crate::support::jobs::*;
-use crate::support::{Broker, On, until};
+use crate::support::{Broker, Message, On, until};
 
 pub trait Harness: Clone + 'static {
     type Backend: Backend;
@@ -17,6 +17,8 @@ pub trait Harness: Clone + 'static {
     async fn ready(&self, queue: &str) -> usize;
     /// Body and reason of the next dead letter.
     async fn dead(&self, queue: &str) -> (Vec<u8>, String);
+    /// The next dead letter as a job.
+    async fn dead_job(&self, queue: &str) -> Envelope;
     /// Puts bytes on the queue that need not be an envelope.
     async fn publish_raw(&self, queue: &str, body: &[u8]);
 
@@ -93,6 +95,11 @@ impl Harness for MemoryHarness {
         letter().unwrap()
     }
 
+    async fn dead_job(&self, queue: &str) -> Envelope {
+        self.dead(queue).await;
+        self.0.dead_letters(queue).remove(0).0
+    }
+
     async fn publish_raw(&self, queue: &str, body: &[u8]) {
         self.0.publish_raw(queue, body).unwrap();
     }
@@ -105,6 +112,15 @@ impl RabbitMqHarness {
     pub async fn new(broker: Broker) -> Self {
         let backend = broker.backend().await;
         Self(broker, backend)
+    }
+
+    async fn dead_letter(&self, queue: &str) -> Message {
+        let dead = self.1.dead_queue_name(queue);
+        until("a dead letter", async || {
+            self.0.ready(&dead).await == Some(1)
+        })
+        .await;
+        self.0.take(&dead).await.unwrap()
     }
 }
 
@@ -124,14 +140,14 @@ impl Harness for RabbitMqHarness {
     }
 
     async fn dead(&self, queue: &str) -> (Vec<u8>, String) {
-        let dead = self.1.dead_queue_name(queue);
-        until("a dead letter", async || {
-            self.0.ready(&dead).await == Some(1)
-        })
-        .await;
-        let message = self.0.take(&dead).await.unwrap();
+        let message = self.dead_letter(queue).await;
         let reason = message.header("x-death-reason").unwrap();
         (message.body, reason)
+    }
+
+    async fn dead_job(&self, queue: &str) -> Envelope {
+        let message = self.dead_letter(queue).await;
+        codec::envelope(&message.body, &message.properties).unwrap()
     }
 
     async fn publish_raw(&self, queue: &str, body: &[u8]) {

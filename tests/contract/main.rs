@@ -10,6 +10,7 @@ mod declare;
 mod defer;
 mod delay;
 mod deliver;
+mod failure;
 mod harness;
 mod retry;
 mod settle;
@@ -82,6 +83,11 @@ promises! {
         a_huge_reason_still_dead_letters
         a_malformed_body_is_set_aside
     ;
+    failure:
+        a_retry_carries_its_failure
+        a_dead_letter_carries_its_failure
+        a_job_that_is_published_again_keeps_its_failure
+    ;
     settle:
         an_acked_job_is_gone
         a_dropped_delivery_comes_back
@@ -106,6 +112,7 @@ promises! {
         a_failing_job_is_retried_then_dead_lettered
         a_deferred_job_runs_again_in_the_same_attempt
         a_panic_is_told_in_the_dead_letter
+        a_dead_letter_tells_its_attempts
         a_timeout_is_a_failed_attempt
         concurrency_is_never_exceeded
         a_busy_queue_runs_beside_idle_ones

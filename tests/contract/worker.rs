@@ -90,6 +90,37 @@ pub async fn a_panic_is_told_in_the_dead_letter(h: impl Harness) {
     assert!(reason.contains("number 1 is cursed"), "{reason}");
 }
 
+pub async fn a_dead_letter_tells_its_attempts(h: impl Harness) {
+    let queue = h.declared().await;
+    h.publish(&queue, 1).await;
+
+    let builder = worker(&h, &queue).handler_fn(|Number(_), ctx: JobContext| async move {
+        match (ctx.attempt, ctx.last_failure()) {
+            (1, None) => Err(JobError::retryable("first")),
+            (2, Some(_)) => Err(JobError::retryable("ß".repeat(500_000))),
+            (3, Some(last)) if last.attempt == 2 => Err("x".parse::<u8>().unwrap_err())?,
+            (_, last) => panic!("{last:?}"),
+        }
+    });
+    run_until(builder, "a dead letter", |counts| counts.dead_lettered == 1).await;
+
+    let dead = h.dead_job(&queue.name).await;
+    let failure = dead.failure().expect("a failure");
+    assert_eq!(failure.attempt, 3);
+    assert_eq!(failure.cause, Some(DeadLetterCause::Exhausted));
+    assert_eq!(
+        failure.error_type.as_deref(),
+        Some("core::num::error::ParseIntError")
+    );
+    let [first, second] = &*failure.earlier else {
+        panic!("{failure:?}");
+    };
+    assert_eq!((first.attempt, &*first.error), (1, "first"));
+    assert!(second.attempt == 2 && second.error.starts_with('ß'));
+    assert_eq!(failure.first_failed_at_ms, first.at_ms);
+    assert!(first.at_ms <= second.at_ms && second.at_ms <= failure.failed_at_ms);
+}
+
 pub async fn a_timeout_is_a_failed_attempt(h: impl Harness) {
     let queue = h.declared().await;
     h.publish(&queue, 1).await;

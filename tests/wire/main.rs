@@ -1,7 +1,7 @@
 //! Bodies and properties as files: what lies on queues already, and what other programs read.
 
 use queuey_rabbitmq::{
-    Envelope, codec,
+    Envelope, FailureKind, codec,
     lapin::{
         BasicProperties,
         types::{AMQPValue, FieldTable, ShortString},
@@ -153,4 +153,40 @@ fn a_dead_letter_has_the_properties_of_the_file() {
 
     assert_eq!(dead, properties("everything, dead"));
     assert_eq!(malformed, properties("malformed, dead"));
+}
+
+#[test]
+fn a_failure_is_read_and_written_as_its_file_says() {
+    let file = body!("failure");
+    let failure: Failure = serde_json::from_str(file).unwrap();
+
+    assert_eq!((failure.attempt, failure.kind), (3, FailureKind::Panic));
+    assert_eq!(failure.error_type.as_deref(), Some("app::Unreachable"));
+    assert_eq!(failure.chain, ["cannot send", "größe: refused"]);
+    assert_eq!(failure.place.as_deref(), Some("src/mail.rs:7:9"));
+    assert_eq!((&*failure.host, failure.pid), ("mail-1", 4711));
+    assert_eq!(failure.first_failed_at_ms, 1_700_000_000_000);
+    assert_eq!(failure.failed_at_ms, 1_700_000_060_000);
+    assert_eq!(failure.cause, Some(DeadLetterCause::Exhausted));
+    let earlier = failure.earlier.iter();
+    let earlier: Vec<_> = earlier
+        .map(|it| (it.attempt, it.at_ms, &*it.error))
+        .collect();
+    assert_eq!(
+        earlier,
+        [
+            (1, 1_700_000_000_000, "timed out after 5s"),
+            (2, 1_700_000_030_000, "cannot send: refused"),
+        ]
+    );
+    let job = read(PLAIN).with_failure(&failure);
+    for (name, written) in [
+        ("plain", codec::full_properties(&job, 131_072)),
+        ("plain, dead", codec::dead_properties(&job, "no", 131_072)),
+    ] {
+        let headers = written.headers().clone().unwrap();
+        let value = &headers.inner()["x-failure"];
+        assert_eq!(*value, AMQPValue::LongString(file.into()), "{name}");
+    }
+    assert_eq!(written(&job), PLAIN);
 }

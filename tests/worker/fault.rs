@@ -15,8 +15,8 @@ use std::{
 
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use queuey_rabbitmq::{
-    Backend, Delivery, Envelope, Error, MemoryBackend, MemoryDelivery, QueueConfig, Result,
-    Settled, Unsettled,
+    Backend, Delivery, Envelope, Error, Failure, MemoryBackend, MemoryDelivery, QueueConfig,
+    Result, Settled, Unsettled,
 };
 
 /// A memory backend whose first settlements fail.
@@ -145,6 +145,10 @@ impl Delivery for FaultyDelivery {
 
     async fn dead_letter(self, reason: &str) -> Settled<Self> {
         sunk(self.sound().await?.dead_letter(reason).await)
+    }
+
+    async fn dead_letter_with(self, failure: &Failure, reason: &str) -> Settled<Self> {
+        sunk(self.sound().await?.dead_letter_with(failure, reason).await)
     }
 
     async fn release(self) -> Settled<Self> {

@@ -16,6 +16,7 @@ macro_rules! job {
 }
 
 mod concurrency;
+mod failure;
 mod fault;
 mod hook;
 mod lines;

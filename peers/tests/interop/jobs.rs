@@ -54,5 +54,5 @@ macro_rules! fleet {
     };
 }
 
-fleet!(from_them, "peers.from_them", Enqueued Retried Deferred Dead Message Letter);
-fleet!(from_us, "peers.from_us", Enqueued Retried Deferred Dead Message Letter);
+fleet!(from_them, "peers.from_them", Enqueued Retried Deferred Dead Failed Message Letter);
+fleet!(from_us, "peers.from_us", Enqueued Retried Deferred Dead Failed Message Letter);

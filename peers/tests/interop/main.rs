@@ -58,6 +58,7 @@ fn main() -> ExitCode {
             a_retried_job_comes_back(Retried)
             a_deferred_job_passes_the_backlog(Deferred)
             a_dead_letter_runs_again(Dead)
+            a_job_that_failed_elsewhere_fails_here(Failed)
             both_publish_the_same_message(Message)
             both_write_the_same_dead_letter(Letter)
     });

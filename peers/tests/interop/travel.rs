@@ -1,6 +1,6 @@
 //! A job that one library hands to the other.
 
-use queuey_rabbitmq::lapin::BasicProperties;
+use queuey_rabbitmq::{codec, lapin::BasicProperties};
 use serde_json::Value;
 
 use crate::{
@@ -128,9 +128,40 @@ pub async fn both_write_the_same_dead_letter<A: Library, B: Library, J: Job>(bro
     B::run_one::<J>(&broker, End::Fatal).await;
     letters.push(take(&broker, &dead).await);
 
+    // Ours alone tells how the job failed.
+    assert_eq!(failed(&mut letters), [A::NAME == "ours", B::NAME == "ours"]);
     assert_eq!(likeness(&letters[0]), likeness(&letters[1]));
     let reason = letters[0].header("x-death-reason");
     assert_eq!(reason.as_deref(), Some("fatal error: no such customer"));
+}
+
+pub async fn a_job_that_failed_elsewhere_fails_here<A: Library, B: Library, J: Job>(
+    broker: Broker,
+) {
+    fresh::<J>(&broker).await;
+    let dead = format!("{}.dead", J::queue());
+    A::enqueue(&broker, &J::new("hello"), "order-7").await;
+
+    A::run_one::<J>(&broker, End::Retry).await;
+    B::run_one::<J>(&broker, End::Retry).await;
+    A::run_one::<J>(&broker, End::Fatal).await;
+
+    let mut letters = [take(&broker, &dead).await];
+    // Theirs writes no record and passes none on.
+    assert_eq!(failed(&mut letters), [A::NAME == "ours"]);
+    assert_eq!(letters[0].header("x-attempts").as_deref(), Some("3"));
+}
+
+/// Takes off each what it tells of the failure of its job: whether it does, and of that run alone.
+fn failed(letters: &mut [Message]) -> Vec<bool> {
+    let told = letters.iter_mut().map(|letter| {
+        let failure = codec::failure(&letter.properties);
+        let mut headers = letter.properties.headers().clone().unwrap().inner().clone();
+        headers.remove(codec::FAILURE);
+        letter.properties = letter.properties.clone().with_headers(headers.into());
+        failure.is_some_and(|it| it.earlier.is_empty() && it.to_string() == "no such customer")
+    });
+    told.collect()
 }
 
 async fn take(broker: &Broker, queue: &str) -> Message {

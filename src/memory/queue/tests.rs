@@ -118,8 +118,12 @@ impl Model {
     }
 }
 
-fn id(body: &[u8]) -> usize {
-    std::str::from_utf8(body).unwrap().parse().unwrap()
+fn content(id: usize) -> Content {
+    id.to_string().into_bytes().into()
+}
+
+fn id(job: &Content) -> usize {
+    std::str::from_utf8(&job.body).unwrap().parse().unwrap()
 }
 
 fn seconds(now: u64) -> Duration {
@@ -141,19 +145,19 @@ proptest! {
             match step {
                 Step::Push(priority) => {
                     let id = model.add(priority, Place::Pending, now);
-                    queue.push(id.to_string().into(), priority, seconds(now));
+                    queue.push(content(id), priority, seconds(now));
                 }
                 Step::Hold(priority, delay) => {
                     let id = model.add(priority, Place::Held(now + delay), now);
-                    queue.hold(id.to_string().into(), priority, seconds(now + delay));
+                    queue.hold(content(id), priority, seconds(now + delay));
                 }
                 Step::Pass(time) => now += time,
                 Step::Take => {
                     let next = model.pending().first().copied();
                     let taken = queue.take();
-                    prop_assert_eq!(taken.as_ref().map(|taken| id(taken.body())), next);
+                    prop_assert_eq!(taken.as_ref().map(|taken| id(taken.content())), next);
                     if let Some(taken) = taken {
-                        let job = model.job(id(taken.body()));
+                        let job = model.job(id(taken.content()));
                         prop_assert_eq!(taken.redelivered(), job.redelivered);
                         job.place = Place::InHand;
                         in_hand.push(taken);
@@ -165,7 +169,7 @@ proptest! {
                 }
                 Step::GiveBack(index) if !in_hand.is_empty() => {
                     let taken = in_hand.swap_remove(index % in_hand.len());
-                    let job = model.job(id(taken.body()));
+                    let job = model.job(id(taken.content()));
                     job.place = Place::Pending;
                     job.redelivered = true;
                     queue.give_back(taken);
@@ -176,7 +180,7 @@ proptest! {
             model.tick(now);
 
             let pending: Vec<_> = queue.pending().map(id).collect();
-            let held: Vec<_> = queue.held().map(|(body, due)| (id(body), due.as_secs())).collect();
+            let held: Vec<_> = queue.held().map(|(job, due)| (id(job), due.as_secs())).collect();
             prop_assert_eq!(pending, model.pending());
             prop_assert_eq!(held, model.held());
             prop_assert_eq!(queue.in_hand(), in_hand.len());
