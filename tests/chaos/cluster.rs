@@ -46,16 +46,6 @@ fn give_back_soon(cluster: &Cluster, load: &Load) {
     cluster.broker.policy(&load.queue.name, soon);
 }
 
-/// Waits until nobody has or will get a job of `load`.
-async fn until_empty(cluster: &Cluster, load: &Load) {
-    let (queue, columns) = (&load.queue.name, ["messages"]);
-    let empty = Some(vec!["0".to_owned()]);
-    until("an empty queue", async || {
-        cluster.broker.listed(queue, &columns) == empty
-    })
-    .await;
-}
-
 pub async fn jobs_enqueued_while_each_node_dies_in_turn_all_run(broker: Broker) {
     let cluster = Cluster::of(broker);
     let backend = cluster.backend(1, quick()).await;
@@ -78,7 +68,7 @@ pub async fn jobs_enqueued_while_each_node_dies_in_turn_all_run(broker: Broker) 
         };
         load.enqueue_during(&backend, 5 * MS, killing).await;
         load.until_done().await;
-        until_empty(&cluster, &load).await;
+        load.until_empty(&cluster.broker).await;
     })
     .await;
 
@@ -134,7 +124,7 @@ async fn waits_outlive(node: usize, cluster: &Cluster, backend: &RabbitMqBackend
         load.until_done().await;
         away.end().await;
         cluster.until_whole().await;
-        until_empty(cluster, load).await;
+        load.until_empty(&cluster.broker).await;
     })
     .await;
 
@@ -178,7 +168,7 @@ pub async fn jobs_given_up_around_the_death_of_a_node_are_all_dead_letters(broke
             cluster.broker.ready(&dead).await >= all
         })
         .await;
-        until_empty(&cluster, &load).await;
+        load.until_empty(&cluster.broker).await;
         away.end().await;
         cluster.until_whole().await;
     })
@@ -221,7 +211,7 @@ pub async fn a_worker_whose_node_is_away_goes_on_by_way_of_another(broker: Broke
         load.until_done().await;
         away.end().await;
         cluster.until_whole().await;
-        until_empty(&cluster, &load).await;
+        load.until_empty(&cluster.broker).await;
     })
     .await;
 
@@ -245,7 +235,7 @@ pub async fn a_classic_queue_whose_node_is_away_is_worked_on_once_it_is_back(bro
         away.end().await;
         load.enqueue_many(&backend, 100).await;
         load.until_done().await;
-        until_empty(&cluster, &load).await;
+        load.until_empty(&cluster.broker).await;
     })
     .await;
 

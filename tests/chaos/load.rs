@@ -174,6 +174,16 @@ impl Load {
         until(&what, async || self.runs() >= count).await;
     }
 
+    /// Waits until the broker has none of these jobs any more, acked or not.
+    pub async fn until_empty(&self, broker: &Broker) {
+        let empty = format!("{}\t0", self.queue.name);
+        until("an empty queue", async || {
+            let listed = broker.ctl_beside(&["list_queues", "name", "messages"]);
+            listed.await.lines().any(|line| line == empty)
+        })
+        .await;
+    }
+
     /// Waits until the handler has said yes to every job whose enqueue has.
     pub async fn until_done(&self) {
         let missing = || {

@@ -14,7 +14,7 @@ use crate::{
     lines::{self, listen},
     load::{Builder, Load, beside},
     node::Restore,
-    support::{Broker, jobs::*, pause, until},
+    support::{self, Broker, jobs::*, pause, until},
 };
 
 /// How long the broker waits for an ack here, where it does not wait for ever.
@@ -75,19 +75,19 @@ fn to_set(kind: QueueKind) -> Option<&'static str> {
 }
 
 fn version() -> (u32, u32) {
-    let version = std::env::var("RABBITMQ_VERSION").expect("run by tests/with-broker");
-    let mut numbers = version.split('.').map(|part| part.parse().unwrap());
-    (numbers.next().unwrap(), numbers.next().unwrap())
+    support::version().expect("run by tests/with-broker")
 }
 
-/// Nothing of `queue` is left, acked or not.
-async fn until_empty(broker: &Broker, queue: &QueueConfig) {
-    let empty = format!("{}\t0", queue.name);
-    until("all are acked", async || {
-        let listed = broker.ctl_beside(&["list_queues", "name", "messages"]);
-        listed.await.lines().any(|line| line == empty)
+/// One job that takes `long` runs once, however often it comes back.
+async fn one_long_job(broker: &Broker, load: &Load, backend: &RabbitMqBackend, long: Duration) {
+    let worker = worker(load, backend, long).build().await.unwrap();
+    let counts = beside(worker, async {
+        load.enqueue(backend).await.unwrap();
+        load.until_done().await;
+        load.until_empty(broker).await;
     })
     .await;
+    assert_eq!(load.account(broker, counts).await, 0);
 }
 
 pub async fn a_long_job_of_a_classic_queue_runs_once(broker: Broker) {
@@ -95,10 +95,8 @@ pub async fn a_long_job_of_a_classic_queue_runs_once(broker: Broker) {
 }
 
 pub async fn a_long_job_of_a_quorum_queue_runs_once(broker: Broker) {
-    if version() >= (4, 0) {
-        let queue = broker.queue().kind(QueueKind::Quorum);
-        runs_once(broker.clone(), queue).await;
-    }
+    let queue = broker.queue().kind(QueueKind::Quorum);
+    runs_once(broker.clone(), queue).await;
 }
 
 async fn runs_once(broker: Broker, queue: QueueConfig) {
@@ -120,11 +118,11 @@ async fn runs_once(broker: Broker, queue: QueueConfig) {
         }
         load.enqueue_many(&backend, 30).await;
         load.until_done().await;
-        until_empty(&broker, &load.queue).await;
+        load.until_empty(&broker).await;
         // And it goes on.
         load.enqueue_many(&backend, 30).await;
         load.until_done().await;
-        until_empty(&broker, &load.queue).await;
+        load.until_empty(&broker).await;
     })
     .await;
 
@@ -138,9 +136,6 @@ async fn runs_once(broker: Broker, queue: QueueConfig) {
 
 /// The queue remembers each consumer that held a job too long, and serves it again after the ack.
 pub async fn only_the_last_consumer_is_left_while_a_long_job_goes_on(broker: Broker) {
-    if version() < (4, 0) {
-        return;
-    }
     listen();
     let _restore = broker_is_impatient(&broker).await;
     let backend = broker.backend().await;
@@ -177,7 +172,7 @@ pub async fn only_the_last_consumer_is_left_while_a_long_job_goes_on(broker: Bro
         until("the other jobs", async || load.done() == 30).await;
         over.store(true, Ordering::Relaxed);
         load.until_done().await;
-        until_empty(&broker, &load.queue).await;
+        load.until_empty(&broker).await;
     })
     .await;
 
@@ -205,15 +200,8 @@ pub async fn a_queue_that_asks_for_more_time_gets_it_or_says_who_must(broker: Br
             broker.policy(name, r#"{"consumer-timeout":1099511627776}"#);
         }
 
-        let worker = worker(&load, &backend, 3 * TIMEOUT).build().await.unwrap();
-        let counts = beside(worker, async {
-            load.enqueue(&backend).await.unwrap();
-            load.until_done().await;
-            until_empty(&broker, &load.queue).await;
-        })
-        .await;
+        one_long_job(&broker, &load, &backend, 3 * TIMEOUT).await;
 
-        assert_eq!(load.account(&broker, counts).await, 0);
         assert_eq!(said(&load.queue, &no_effect), usize::from(!asks));
         let lost = said(&load.queue, LOST);
         assert_eq!(lost > 0, !has_it && !by_policy, "{lost} times");
@@ -221,23 +209,13 @@ pub async fn a_queue_that_asks_for_more_time_gets_it_or_says_who_must(broker: Br
 }
 
 pub async fn a_queue_that_asks_for_less_time_gets_less(broker: Broker) {
-    if version() < (4, 3) {
-        return;
-    }
     listen();
     let queue = broker.queue().kind(QueueKind::Quorum);
     let queue = queue.consumer_timeout(TIMEOUT);
     let backend = broker.backend().await;
     let load = Load::on(&backend, queue).await;
 
-    let worker = worker(&load, &backend, 2 * TIMEOUT).build().await.unwrap();
-    let counts = beside(worker, async {
-        load.enqueue(&backend).await.unwrap();
-        load.until_done().await;
-        until_empty(&broker, &load.queue).await;
-    })
-    .await;
+    one_long_job(&broker, &load, &backend, 2 * TIMEOUT).await;
 
-    assert_eq!(load.account(&broker, counts).await, 0);
     assert!(said(&load.queue, ADVICE) >= 1);
 }

@@ -36,7 +36,7 @@ use std::{process::ExitCode, time::Duration};
 
 use queuey_rabbitmq::{Backoff, BackoffPolicy, RabbitMqBackend, RabbitMqOptions};
 use relay::Relay;
-use support::{Broker, On, broker_trial, cluster_trial, ctl_trial, node_trial};
+use support::{Broker, On, broker_trial, cluster_trial, ctl_trial, node_trial, since};
 
 macro_rules! facts {
     ($($trial:ident $file:ident: $($fact:ident)+;)+) => {
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     if let Some(child) = crash::child() {
         return child;
     }
-    let trials = facts! {
+    let mut trials = facts! {
         broker_trial cut:
             jobs_all_run_while_the_link_breaks_five_times_a_second
             what_is_enqueued_while_nobody_listens_is_stored_once_somebody_does
@@ -116,10 +116,7 @@ fn main() -> ExitCode {
         ;
         ctl_trial long:
             a_long_job_of_a_classic_queue_runs_once
-            a_long_job_of_a_quorum_queue_runs_once
-            only_the_last_consumer_is_left_while_a_long_job_goes_on
             a_queue_that_asks_for_more_time_gets_it_or_says_who_must
-            a_queue_that_asks_for_less_time_gets_less
         ;
         ctl_trial crash:
             jobs_of_a_killed_process_run_elsewhere_and_none_is_missing
@@ -139,5 +136,18 @@ fn main() -> ExitCode {
             a_classic_queue_whose_node_is_away_is_worked_on_once_it_is_back
         ;
     };
+    let quorum = facts! {
+        ctl_trial long:
+            a_long_job_of_a_quorum_queue_runs_once
+            only_the_last_consumer_is_left_while_a_long_job_goes_on
+        ;
+    };
+    let consumer_timeout = facts! {
+        ctl_trial long:
+            a_queue_that_asks_for_less_time_gets_less
+        ;
+    };
+    trials.extend(since((4, 0), quorum));
+    trials.extend(since((4, 3), consumer_timeout));
     support::run_alone("chaos", trials)
 }

@@ -123,14 +123,31 @@ where
     needing("AMQPS_URL", broker_trial(name, on, test))
 }
 
+/// Ignores `trials` where the broker is known to be older than that.
+pub fn since(least: (u32, u32), trials: Vec<Trial>) -> Vec<Trial> {
+    if version().is_none_or(|version| version >= least) {
+        return trials;
+    }
+    let what = format!("RabbitMQ {}.{}", least.0, least.1);
+    trials
+        .into_iter()
+        .map(|trial| needs(&what, trial))
+        .collect()
+}
+
 /// Ignores `trial` where the environment lacks `variable`, and says so beside its name.
 fn needing(variable: &str, trial: Trial) -> Trial {
     match std::env::var_os(variable) {
         Some(_) => trial,
-        None => trial
-            .with_kind(format!("needs {variable}"))
-            .with_ignored_flag(true),
+        None => needs(variable, trial),
     }
+}
+
+/// Ignores `trial` for want of `what`.
+fn needs(what: &str, trial: Trial) -> Trial {
+    trial
+        .with_kind(format!("needs {what}"))
+        .with_ignored_flag(true)
 }
 
 /// The runtime a test runs on.
