@@ -1,6 +1,6 @@
 //! [`Error`], what a backend may answer, and [`JobError`], what a handler may.
 
-use std::{fmt, time::Duration};
+use std::{any::Any, fmt, time::Duration};
 
 use crate::Cause;
 
@@ -276,4 +276,10 @@ impl fmt::Display for Chain<'_> {
         }
         Ok(())
     }
+}
+
+/// What a panic said, if that is a text.
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> Option<&str> {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
 }

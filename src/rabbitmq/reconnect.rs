@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Backoff, Error};
+use crate::{Backoff, Error, error::panic_text};
 
 /// Paces the attempts to come back.
 pub trait ReconnectPolicy: fmt::Debug + Send + Sync + 'static {
@@ -26,12 +26,8 @@ pub(super) fn next_delay(
     };
     // The task that asks is the only one that could bring the connection back.
     catch_unwind(AssertUnwindSafe(|| policy.next_delay(attempt))).map_err(|panic| {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        format!(
-            "the reconnect policy panicked: {}",
-            text.unwrap_or("no text")
-        )
+        let text = panic_text(&*panic).unwrap_or("no text");
+        format!("the reconnect policy panicked: {text}")
     })
 }
 

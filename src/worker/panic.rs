@@ -13,6 +13,7 @@ use std::{
 use futures_util::future::BoxFuture;
 
 use super::place;
+use crate::error::panic_text;
 
 /// A future that answers its own panic instead of passing it on, and may panic in its drop.
 pub(super) struct Contained<'a, T>(Option<BoxFuture<'a, T>>);
@@ -60,7 +61,7 @@ pub(super) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
 impl Panic {
     fn of(payload: Box<dyn Any + Send>) -> Self {
         let panic = Self {
-            said: place::said(&*payload).map(Into::into),
+            said: panic_text(&*payload).map(Into::into),
             place: place::of(&*payload),
         };
         // A payload may panic in its drop, and so may the next: leak that one.

@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use crate::limits::cut;
+use crate::{error::panic_text, limits::cut};
 
 /// As much of a panic's words as tells it from another.
 const ENOUGH: usize = 256;
@@ -42,7 +42,7 @@ pub(super) fn watch() {
 
 fn note(info: &PanicHookInfo<'_>) {
     let noted = info.location().map(|place| Noted {
-        said: said(info.payload()).map(|it| cut(it, ENOUGH).into()),
+        said: panic_text(info.payload()).map(|it| cut(it, ENOUGH).into()),
         place: place.to_string(),
     });
     // A thread that ends has no place to note it.
@@ -55,12 +55,6 @@ fn note(info: &PanicHookInfo<'_>) {
 /// the place of an earlier panic: hence the comparison.
 pub(super) fn of(payload: &(dyn Any + Send)) -> Option<String> {
     let noted = LAST.try_with(Cell::take).ok()??;
-    let same = noted.said.as_deref() == said(payload).map(|it| cut(it, ENOUGH));
+    let same = noted.said.as_deref() == panic_text(payload).map(|it| cut(it, ENOUGH));
     same.then_some(noted.place)
-}
-
-/// What a panic said, if that is a text.
-pub(super) fn said(payload: &(dyn Any + Send)) -> Option<&str> {
-    let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
 }
