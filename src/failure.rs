@@ -104,7 +104,7 @@ impl DeadLetterCause {
 }
 
 /// What a text may take in bytes, and a list in items, is halved until the whole fits.
-const MOST_TEXT: usize = 1024;
+pub(crate) const MOST_TEXT: usize = 1024;
 const LEAST_TEXT: usize = 16;
 pub(crate) const MOST_ITEMS: usize = 16;
 

@@ -6,12 +6,9 @@ use super::panic::Panic;
 use crate::{
     Cause, Chain, DeadLetterCause, Envelope, Failure, FailureKind,
     envelope::now_ms,
-    failure::{MOST_ITEMS, ends},
+    failure::{MOST_ITEMS, MOST_TEXT, ends},
     limits::cut,
 };
-
-/// What a text of a record is cut to at once: a megabyte is not to be kept twice.
-const MOST_TEXT: usize = 1024;
 
 /// Why a run failed. Errors are text already: whatever a user's type does is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +21,7 @@ pub(super) struct Fault {
 impl Fault {
     pub(super) fn new(text: impl Into<String>) -> Box<Self> {
         let text = text.into();
+        // Cut at once: a megabyte is not to be kept twice.
         let mut failure = Failure::new(0, cut(&text, MOST_TEXT));
         failure.host = host().into();
         failure.pid = process::id();
