@@ -32,9 +32,17 @@ const MAX_REASON: usize = 16 * 1024;
 /// The properties of a message that carries `envelope`, without its failure. The body alone is the
 /// truth; these mirror it for operators.
 pub fn properties(envelope: &Envelope) -> BasicProperties {
+    describe(envelope, headers(envelope))
+}
+
+fn headers(envelope: &Envelope) -> FieldTable {
     let mut headers = FieldTable::default();
     headers.insert(ATTEMPT.into(), AMQPValue::LongUInt(envelope.attempt));
     headers.insert(DEFERRALS.into(), AMQPValue::LongUInt(envelope.deferrals));
+    headers
+}
+
+fn describe(envelope: &Envelope, headers: FieldTable) -> BasicProperties {
     BasicProperties::default()
         .with_content_type("application/json".into())
         .with_delivery_mode(PERSISTENT)
@@ -47,13 +55,11 @@ pub fn properties(envelope: &Envelope) -> BasicProperties {
 /// The properties of a message that carries `envelope` and its failure, for a connection with this
 /// frame size.
 pub fn full_properties(envelope: &Envelope, frame_max: u32) -> BasicProperties {
-    let properties = properties(envelope);
-    let Some(failure) = envelope.failure() else {
-        return properties;
-    };
-    let mut headers = properties.headers().clone().unwrap_or_default();
-    insert_failure(&mut headers, failure, frame_max);
-    properties.with_headers(headers)
+    let mut headers = headers(envelope);
+    if let Some(failure) = envelope.failure() {
+        insert_failure(&mut headers, failure, frame_max);
+    }
+    describe(envelope, headers)
 }
 
 /// The properties of the dead letter of `envelope`, for a connection with this frame size.
@@ -68,8 +74,7 @@ pub(super) fn dead_properties_with(
     reason: &str,
     frame_max: u32,
 ) -> BasicProperties {
-    let properties = properties(envelope);
-    let mut headers = properties.headers().clone().unwrap_or_default();
+    let mut headers = headers(envelope);
     let taken = failure.map_or(0, |it| insert_failure(&mut headers, it, frame_max));
     death(
         &mut headers,
@@ -78,7 +83,7 @@ pub(super) fn dead_properties_with(
         space(frame_max) - taken,
     );
     headers.insert(ATTEMPTS.into(), AMQPValue::LongUInt(envelope.attempt));
-    properties.with_headers(headers)
+    describe(envelope, headers)
 }
 
 /// How the job of this message failed, if it did and the message says so.

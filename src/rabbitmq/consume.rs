@@ -76,27 +76,25 @@ impl Stream for RabbitMqDeliveries {
     type Item = Result<RabbitMqDelivery>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
         loop {
-            match &mut self.state {
+            match &mut this.state {
                 State::Subscribed(subscribed) => match ready!(subscribed.poll_next(cx)) {
                     Ok(message) => {
                         if let Some(delivery) = Self::receive(subscribed, message) {
                             return Poll::Ready(Some(Ok(delivery)));
                         }
                     }
+                    Err(cause) if this.backend.is_closed() => return this.end(cause),
                     Err(cause) => {
-                        let ended = subscribed.subscription.clone();
-                        if self.backend.is_closed() {
-                            return self.end(cause);
-                        }
-                        say_lost(&self.queue, ended.version(), &cause);
-                        let rebuilt = rebuild(self.backend.clone(), self.queue.clone(), cause);
-                        self.state = State::Rebuilding(rebuilt);
+                        say_lost(&this.queue, subscribed.subscription.version(), &cause);
+                        let rebuilt = rebuild(this.backend.clone(), this.queue.clone(), cause);
+                        this.state = State::Rebuilding(rebuilt);
                     }
                 },
                 State::Rebuilding(rebuilt) => match ready!(rebuilt.as_mut().poll(cx)) {
-                    Ok(subscribed) => self.state = State::Subscribed(subscribed),
-                    Err(error) => return self.end(error),
+                    Ok(subscribed) => this.state = State::Subscribed(subscribed),
+                    Err(error) => return this.end(error),
                 },
                 State::Ended => return Poll::Ready(None),
             }

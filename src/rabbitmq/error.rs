@@ -108,6 +108,7 @@ fn numbers(words: &str) -> Vec<usize> {
         .filter(|&number| number > 999)
         .collect()
 }
+
 /// What cannot be done because a connection or channel is gone.
 pub(super) fn lost(action: &'static str, subject: &str, why: &str) -> Error {
     Error::Disconnected {
