@@ -8,12 +8,9 @@ use std::{collections::BTreeSet, future::Future, pin::pin, sync::Mutex};
 use event_listener::Event;
 use futures_lite::future;
 use futures_util::future::try_join_all;
-use lapin::{
-    Channel,
-    options::{BasicAckOptions, BasicNackOptions},
-};
+use lapin::options::{BasicAckOptions, BasicNackOptions};
 
-use super::{live::Live, lock};
+use super::{channel::OpenChannel, live::Live, lock};
 
 /// What becomes of a delivery.
 #[derive(Debug, Clone, Copy)]
@@ -56,11 +53,10 @@ impl Acks {
         &self,
         tag: u64,
         answer: Answer,
-        channel: &Channel,
-        live: &Live,
+        channel: &OpenChannel,
     ) -> lapin::Result<()> {
         let requeue = match answer {
-            Answer::Ack => return self.ack(tag, channel, live).await,
+            Answer::Ack => return self.ack(tag, channel).await,
             Answer::GiveBack => true,
             Answer::Reject => false,
         };
@@ -76,11 +72,11 @@ impl Acks {
         lock(&self.state).in_hand.remove(&tag);
         match written {
             Some(written) => written,
-            None => before_the_end(live, nack).await,
+            None => before_the_end(&channel.live, nack).await,
         }
     }
 
-    async fn ack(&self, tag: u64, channel: &Channel, live: &Live) -> lapin::Result<()> {
+    async fn ack(&self, tag: u64, channel: &OpenChannel) -> lapin::Result<()> {
         let ticket = {
             let mut state = lock(&self.state);
             state.in_hand.remove(&tag);
@@ -101,7 +97,7 @@ impl Acks {
                 !std::mem::replace(&mut state.writing, true)
             };
             if mine {
-                self.write(channel, live).await;
+                self.write(channel).await;
             } else {
                 round_ended.await;
             }
@@ -124,7 +120,7 @@ impl Acks {
     }
 
     /// Writes what is finished by now.
-    async fn write(&self, channel: &Channel, live: &Live) {
+    async fn write(&self, channel: &OpenChannel) {
         let _round = Round(self);
         self.gather().await;
         let (frames, asked) = {
@@ -136,7 +132,7 @@ impl Acks {
         let frames = frames
             .into_iter()
             .map(|(tag, multiple)| channel.basic_ack(tag, BasicAckOptions { multiple }));
-        match before_the_end(live, try_join_all(frames)).await {
+        match before_the_end(&channel.live, try_join_all(frames)).await {
             Ok(_) => lock(&self.state).written = asked,
             Err(error) => lock(&self.state).broken = Some(error),
         }

@@ -168,14 +168,15 @@ async fn open(uri: &AMQPUri, tls: &OwnedTLSConfig, given_up: &GivenUp) -> io::Re
     }
 }
 
-/// Closes `connection`, or gives up after some seconds: a blocked broker never answers.
+/// Closes the connection, or gives up after some seconds: a blocked broker never answers.
 pub(super) async fn hang_up(live: &Live) {
     const LIMIT: Duration = Duration::from_secs(5);
-    let connection = &live.connection;
     if live.is_connected() {
-        let closed = client()
-            .timeout(LIMIT, connection.close(200, "closed".into()))
-            .await;
+        let closed = async {
+            let _alone = live.channels_ending.write().await;
+            live.connection.close(200, "closed".into()).await
+        };
+        let closed = client().timeout(LIMIT, closed).await;
         log::debug!("connection closed: {closed:?}");
     }
 }

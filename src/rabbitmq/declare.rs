@@ -8,7 +8,9 @@ use std::{
 use futures_util::future::BoxFuture;
 
 use super::{
-    Addresses, RabbitMqOptions, connection, declare_ladders,
+    Addresses, RabbitMqOptions,
+    channel::OpenChannel,
+    connection, declare_ladders,
     live::Live,
     lock,
     methods::declare_queue,
@@ -49,7 +51,7 @@ impl Declared {
     /// Declares `queue`, its dead-letter queue and what it needs to wait.
     pub(super) fn declare<'a>(
         &'a self,
-        live: &'a Live,
+        live: &'a Arc<Live>,
         queue: &'a QueueConfig,
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
@@ -76,7 +78,7 @@ impl Declared {
     }
 
     /// Declares everything once more: the broker may have come back without it.
-    pub(super) async fn again(&self, live: &Live) {
+    pub(super) async fn again(&self, live: &Arc<Live>) {
         let queues: Vec<_> = lock(&self.queues).values().cloned().collect();
         for queue in queues {
             if let Err(error) = self.declare(live, &queue).await {
@@ -88,7 +90,9 @@ impl Declared {
     /// On a connection of its own: where queues that are not durable are denied, the broker closes
     /// the connection that asks for one.
     async fn declare_apart(&self, queues: &[Declaration]) -> Result<()> {
-        let live = connection::dial_any(&self.addresses, &self.options).await?;
+        let live: Arc<_> = connection::dial_any(&self.addresses, &self.options)
+            .await?
+            .into();
         let declared = declare_all(&live, queues).await;
         connection::hang_up(&live).await;
         declared.map_err(|error| match error {
@@ -103,11 +107,11 @@ impl Declared {
 }
 
 /// Declares `queues` one after another on a channel of their own, which a refusal closes.
-async fn declare_all(live: &Live, queues: &[Declaration]) -> Result<()> {
+async fn declare_all(live: &Arc<Live>, queues: &[Declaration]) -> Result<()> {
     let [first, ..] = queues else {
         return Ok(());
     };
-    let channel = live.open(&first.name).await?;
+    let channel = OpenChannel::new(live.clone(), "declare", &first.name).await?;
     for queue in queues {
         let declared = declare_queue(&channel, queue);
         live.ask("declare", &queue.name, declared).await?;

@@ -1,9 +1,12 @@
 //! Declares what jobs of quorum queues wait in, once per connection, and ties their queues to it.
 
+use std::sync::Arc;
+
 use futures_util::future::{BoxFuture, try_join_all};
 use lapin::{Channel, ExchangeKind};
 
 use super::{
+    channel::OpenChannel,
     ladder::{self, DUE, Ladder, Level, UNROUTABLE},
     live::Live,
     methods::{bind, chain, declare_exchange, declare_queue},
@@ -12,21 +15,21 @@ use super::{
 use crate::Result;
 
 /// Lets jobs that have waited come to `queue`.
-pub(super) async fn attach(live: &Live, queue: &str) -> Result<()> {
+pub(super) async fn attach(live: &Arc<Live>, queue: &str) -> Result<()> {
     live.ladders.get_or_try_init(|| declare(live)).await?;
-    let channel = live.open(queue).await?;
+    let channel = OpenChannel::new(live.clone(), "declare", queue).await?;
     let key = ladder::due_key(queue);
     let bound = bind(&channel, queue, DUE, &key);
     live.ask("bind", queue, bound).await
 }
 
 /// Declares what jobs of quorum queues wait in.
-pub(super) async fn declare(live: &Live) -> Result<()> {
+pub(super) async fn declare(live: &Arc<Live>) -> Result<()> {
     let mut levels: Vec<_> = Ladder::Common.levels().collect();
     if !expires_by_priority(live.returns.version()) {
         levels.extend(Ladder::Ahead.levels());
     }
-    let channel = live.open(UNROUTABLE).await?;
+    let channel = OpenChannel::new(live.clone(), "declare", UNROUTABLE).await?;
     let declared = async {
         end(&channel).await?;
         // Many at a time: each would wait for a round trip of its own.

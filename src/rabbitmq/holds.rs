@@ -8,13 +8,12 @@ use std::{
 
 use futures_lite::future;
 use futures_util::future::BoxFuture;
-use lapin::Channel;
 
 use super::{
+    channel::OpenChannel,
     declare::is_about_another,
     hold,
     lane::Lane,
-    live::Live,
     lock,
     message::Route,
     methods::declare_queue,
@@ -33,7 +32,7 @@ const LONGEST_KEPT: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Holds {
     publisher: Publisher,
-    channel: async_lock::Mutex<Option<(Channel, Arc<Live>)>>,
+    channel: async_lock::Mutex<Option<Arc<OpenChannel>>>,
     asked: Mutex<HashMap<String, Asked>>,
     /// When the last job of each short hold is due.
     kept: Mutex<HashMap<String, Instant>>,
@@ -212,29 +211,28 @@ impl Holds {
     fn declare_now<'a>(&'a self, queue: &'a Declaration) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             loop {
-                let (channel, live) = self.channel(&queue.name).await?;
+                let channel = self.channel(&queue.name).await?;
                 let declared = declare_queue(&channel, queue);
-                match live.ask("declare", &queue.name, declared).await {
+                match channel.live.ask("declare", &queue.name, declared).await {
                     // Another queue's refusal closed the channel under this declare.
                     Err(error) if is_about_another(&error, &queue.name) => {}
-                    Err(Error::Disconnected { .. }) if live.is_connected() => {}
+                    Err(Error::Disconnected { .. }) if channel.live.is_connected() => {}
                     answer => return answer,
                 }
             }
         })
     }
 
-    async fn channel(&self, queue: &str) -> Result<(Channel, Arc<Live>)> {
+    async fn channel(&self, queue: &str) -> Result<Arc<OpenChannel>> {
         let mut slot = self.channel.lock().await;
-        if let Some((channel, live)) = &*slot
-            && channel.status().connected()
-            && live.is_connected()
+        if let Some(channel) = &*slot
+            && channel.carries()
         {
-            return Ok((channel.clone(), live.clone()));
+            return Ok(channel.clone());
         }
         let live = self.publisher.link.get("declare", queue).await?;
-        let channel = live.open(queue).await?;
-        Ok(slot.insert((channel, live)).clone())
+        let channel = OpenChannel::new(live, "declare", queue).await?;
+        Ok(slot.insert(channel).clone())
     }
 
     fn ask(&self, queue: &str) -> (u64, Arc<Slot>) {

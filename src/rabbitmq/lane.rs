@@ -13,11 +13,12 @@ use async_lock::SemaphoreGuardArc;
 use futures_lite::future::{or, poll_once};
 use futures_util::future::BoxFuture;
 use lapin::{
-    Channel, Confirmation, PublisherConfirm,
+    Confirmation, PublisherConfirm,
     options::{BasicPublishOptions, ConfirmSelectOptions},
 };
 
 use super::{
+    channel::OpenChannel,
     error::{broker, lost},
     live::Live,
     lock,
@@ -33,8 +34,7 @@ const MANDATORY: BasicPublishOptions = BasicPublishOptions {
 /// A confirm channel.
 #[derive(Debug)]
 pub(super) struct Lane {
-    channel: Channel,
-    live: Arc<Live>,
+    channel: Arc<OpenChannel>,
     /// A confirm did not come: the next publishes take another channel.
     retired: AtomicBool,
     /// lapin numbers a publish and queues its frames in two steps; mixed, confirms are too.
@@ -42,14 +42,13 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) async fn open(live: Arc<Live>) -> lapin::Result<Self> {
-        let channel = live.connection.create_channel().await?;
-        channel
-            .confirm_select(ConfirmSelectOptions::default())
-            .await?;
+    pub(super) async fn open(live: Arc<Live>, queue: &str) -> Result<Self> {
+        let action = "publish to";
+        let channel = OpenChannel::new(live, action, queue).await?;
+        let selected = channel.confirm_select(ConfirmSelectOptions::default());
+        channel.live.ask(action, queue, selected).await?;
         Ok(Self {
             channel,
-            live,
             retired: AtomicBool::new(false),
             order: Mutex::default(),
         })
@@ -57,16 +56,16 @@ impl Lane {
 
     pub(super) fn is_open(&self) -> bool {
         let retired = self.retired.load(Ordering::Relaxed);
-        !retired && self.live.carries(&self.channel)
+        !retired && self.channel.carries()
     }
 
-    pub(super) fn channel(&self) -> &Channel {
-        &self.channel
+    pub(super) fn channel(&self) -> Arc<OpenChannel> {
+        self.channel.clone()
     }
 
     /// Whether an alarm of the broker keeps it from reading what is published.
     pub(super) fn is_blocked(&self) -> bool {
-        self.live.blocked().is_some()
+        self.channel.live.blocked().is_some()
     }
 
     /// Takes no more publishes; closed when the last of those in flight has ended.
@@ -97,7 +96,7 @@ impl Lane {
                     message.properties,
                 )))
                 .await;
-            let returned = self.live.returns.take(&route.key, &id);
+            let returned = self.channel.live.returns.take(&route.key, &id);
             let queue = route.queue();
             match (confirmation, returned) {
                 (Err(error), _) => Err(match broker("publish to", queue)(error) {
@@ -142,7 +141,7 @@ impl Lane {
         };
         // Nor may it answer what it was given in the moment the connection ends.
         or(confirmed, async {
-            self.live.over().await;
+            self.channel.live.over().await;
             Ok(None)
         })
         .await

@@ -9,10 +9,10 @@ use std::{
 };
 
 use async_channel::Receiver;
-use async_lock::OnceCell;
+use async_lock::{OnceCell, RwLock};
 use futures_lite::{StreamExt, future::or};
 use futures_util::future::BoxFuture;
-use lapin::{Channel, Connection};
+use lapin::Connection;
 
 use super::{
     error::{broker, lost},
@@ -34,6 +34,8 @@ pub(super) struct Live {
     pub(super) returns: Arc<Returns>,
     /// Declared on this connection.
     pub(super) ladders: OnceCell<()>,
+    /// Read by what closes a channel, written by what closes the connection.
+    pub(super) channels_ending: RwLock<()>,
     /// Closed when lapin lets go of the socket.
     socket: Receiver<Infallible>,
     /// lapin has said so, whatever becomes of the socket.
@@ -51,6 +53,7 @@ impl Live {
             connection,
             returns,
             ladders: OnceCell::new(),
+            channels_ending: RwLock::new(()),
             socket,
             over: Latch::new(),
             blocked: Mutex::default(),
@@ -66,22 +69,11 @@ impl Live {
         self.socket.is_closed() || self.over.is_raised()
     }
 
-    /// Whether what is written to `channel`, one of this connection's, can still arrive.
-    pub(super) fn carries(&self, channel: &Channel) -> bool {
-        channel.status().connected() && !self.is_over()
-    }
-
     /// Why the broker takes no publishes at the moment, if it does not.
     pub(super) fn blocked(&self) -> Option<String> {
         let is_blocked = self.connection.status().blocked();
         let reason = || lock(&self.blocked).clone().unwrap_or_default();
         is_blocked.then(reason)
-    }
-
-    /// A channel of its own for what `queue` is about to need declared: a refusal closes it.
-    pub(super) async fn open(&self, queue: &str) -> Result<Channel> {
-        let opened = self.connection.create_channel();
-        self.ask("declare", queue, opened).await
     }
 
     /// The answer to what lapin asks the broker. lapin itself may never answer when the connection

@@ -4,6 +4,7 @@ mod ack_timeout;
 mod acks;
 mod address;
 mod addresses;
+mod channel;
 pub mod codec;
 mod connection;
 mod consume;

@@ -153,7 +153,7 @@ impl Publisher {
     /// with comes behind the declare. A refusal closes that lane.
     pub(super) async fn declare_ahead(&self, queue: &Declaration) -> Result<Arc<Lane>> {
         let lane = self.lane(&queue.name).await?;
-        let (channel, queue) = (lane.channel().clone(), queue.clone());
+        let (channel, queue) = (lane.channel(), queue.clone());
         let mut declare = Box::pin(async move { drop(declare_queue(&channel, &queue).await) });
         // The first poll hands the frame to the client.
         if poll_once(&mut declare).await.is_none() {
@@ -177,8 +177,7 @@ impl Publisher {
     fn open_lane<'a>(&'a self, queue: &'a str) -> BoxFuture<'a, Result<Lane>> {
         Box::pin(async move {
             let live = self.link.get("publish to", queue).await?;
-            let opened = Lane::open(live.clone());
-            live.ask("publish to", queue, opened).await
+            Lane::open(live, queue).await
         })
     }
 

@@ -10,7 +10,7 @@ use futures_core::Stream;
 use futures_lite::StreamExt;
 use futures_util::future::BoxFuture;
 use lapin::{
-    Channel, Consumer,
+    Consumer,
     message::Delivery as Message,
     options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions},
 };
@@ -19,8 +19,8 @@ use uuid::Uuid;
 use super::{
     RabbitMqBackend, ack_timeout,
     acks::{Acks, Answer},
+    channel::OpenChannel,
     error::broker,
-    live::Live,
 };
 use crate::{Error, QueueConfig, Result, limits::cut, runtime::client};
 
@@ -33,8 +33,7 @@ pub(super) struct Subscribed {
 /// What deliveries are settled on; the channel closes with the last of them.
 #[derive(Debug)]
 pub(super) struct Subscription {
-    channel: Channel,
-    live: Arc<Live>,
+    channel: Arc<OpenChannel>,
     acks: Acks,
     pub(super) queue: String,
     pub(super) backend: RabbitMqBackend,
@@ -43,7 +42,7 @@ pub(super) struct Subscription {
 impl Subscription {
     /// The version of the broker.
     pub(super) fn version(&self) -> Option<&str> {
-        self.live.returns.version()
+        self.channel.live.returns.version()
     }
 
     /// A delivery leaves the stream.
@@ -53,7 +52,7 @@ impl Subscription {
 
     /// Whether answers can still reach the broker. When they cannot, it hands the jobs out again.
     pub(super) fn is_open(&self) -> bool {
-        self.live.carries(&self.channel)
+        self.channel.carries()
     }
 
     /// Answers the delivery `tag`; returns when the answer is written.
@@ -64,7 +63,7 @@ impl Subscription {
         answer: Answer,
     ) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            let written = self.acks.answer(tag, answer, &self.channel, &self.live);
+            let written = self.acks.answer(tag, answer, &self.channel);
             written.await.map_err(broker(action, &self.queue))
         })
     }
@@ -74,27 +73,26 @@ impl Subscribed {
     pub(super) async fn new(backend: &RabbitMqBackend, queue: &QueueConfig) -> Result<Self> {
         let name = &queue.name;
         let live = backend.consuming().await?.get("consume", name).await?;
+        let version = live.returns.version();
+        let channel = OpenChannel::new(live.clone(), "consume", name).await?;
         let started = async {
-            let channel = live.connection.create_channel().await?;
             channel
                 .basic_qos(queue.prefetch, BasicQosOptions::default())
                 .await?;
-            let consumer = channel
+            channel
                 .basic_consume(
                     name.as_str().into(),
                     tag(name).as_str().into(),
                     BasicConsumeOptions::default(),
-                    ack_timeout::arguments(queue, live.returns.version()),
+                    ack_timeout::arguments(queue, version),
                 )
-                .await?;
-            Ok((channel, consumer))
+                .await
         };
-        let (channel, consumer) = live.ask("consume", name, started).await?;
+        let consumer = live.ask("consume", name, started).await?;
         Ok(Self {
             consumer: Some(consumer),
             subscription: Arc::new(Subscription {
                 channel,
-                live,
                 acks: Acks::default(),
                 queue: name.clone(),
                 backend: backend.clone(),
@@ -145,7 +143,10 @@ async fn give_back(mut consumer: Consumer, subscription: Arc<Subscription>) {
         .channel
         .basic_cancel(consumer.tag(), BasicCancelOptions::default());
     let queue = &subscription.queue;
-    let cancelled = subscription.live.ask("stop consuming", queue, cancelled);
+    let cancelled = subscription
+        .channel
+        .live
+        .ask("stop consuming", queue, cancelled);
     if cancelled.await.is_err() {
         return;
     }

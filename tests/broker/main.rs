@@ -8,6 +8,7 @@ mod relay;
 mod support;
 
 mod addresses;
+mod close;
 mod confirm;
 mod connect;
 mod dead;
@@ -54,6 +55,9 @@ fn options(granularity: Duration) -> RabbitMqOptions {
 
 fn main() -> ExitCode {
     let mut trials = facts! { broker_trial;
+        close:
+            what_was_acked_before_it_never_comes_back
+        ;
         confirm:
             a_job_stays_in_hand_when_its_dead_letter_queue_is_gone
             a_job_in_hand_after_a_failed_dead_letter_can_be_settled

@@ -84,6 +84,18 @@ impl Broker {
         self.commands.lock().unwrap().push(command);
     }
 
+    /// The answer of `work` on a channel of its own. lapin ends the connection now and then when it
+    /// is left to close a channel itself.
+    async fn on_channel<T>(
+        &self,
+        work: impl AsyncFnOnce(&Channel) -> lapin::Result<T>,
+    ) -> lapin::Result<T> {
+        let channel = self.channel().await;
+        let answer = work(&channel).await;
+        let _ = channel.close(200, "done".into()).await;
+        answer
+    }
+
     /// A channel; on a new connection, if a test has ended the last.
     pub async fn channel(&self) -> Channel {
         let mut connection = self.connection();
@@ -104,16 +116,18 @@ impl Broker {
             passive: true,
             ..QueueDeclareOptions::default()
         };
-        let channel = self.channel().await;
-        let answer = channel.queue_declare(queue.into(), passive, FieldTable::default());
-        answer.await.ok().map(|queue| queue.message_count())
+        let found = self.on_channel(async |channel| {
+            let answer = channel.queue_declare(queue.into(), passive, FieldTable::default());
+            answer.await.map(|queue| queue.message_count())
+        });
+        found.await.ok()
     }
 
     /// Takes the first message off `queue`.
     pub async fn take(&self, queue: &str) -> Option<Message> {
         let options = BasicGetOptions { no_ack: true };
-        let got = self.channel().await.basic_get(queue.into(), options).await;
-        let BasicGetMessage { delivery, .. } = got.unwrap()?;
+        let got = self.on_channel(async |channel| channel.basic_get(queue.into(), options).await);
+        let BasicGetMessage { delivery, .. } = got.await.unwrap()?;
         Some(Message {
             body: delivery.data,
             properties: delivery.properties,
@@ -141,28 +155,31 @@ impl Broker {
         for (name, value) in arguments {
             table.insert((*name).into(), value.clone());
         }
-        let channel = self.channel().await;
-        let declared = channel.queue_declare(queue.into(), options, table);
-        declared.await.map(drop)
+        self.on_channel(async |channel| {
+            let declared = channel.queue_declare(queue.into(), options, table);
+            declared.await.map(drop)
+        })
+        .await
     }
 
     pub async fn delete(&self, queue: &str) {
-        let channel = self.channel().await;
-        let _ = channel
-            .queue_delete(queue.into(), QueueDeleteOptions::default())
+        let options = QueueDeleteOptions::default();
+        let _ = self
+            .on_channel(async |channel| channel.queue_delete(queue.into(), options).await)
             .await;
     }
 
     /// Publishes bytes as another application would; confirmed.
     pub async fn publish(&self, queue: &str, body: &[u8], properties: BasicProperties) {
-        let channel = self.channel().await;
-        channel
-            .confirm_select(ConfirmSelectOptions::default())
-            .await
-            .unwrap();
         let options = BasicPublishOptions::default();
-        let confirm = channel.basic_publish("".into(), queue.into(), options, body, properties);
-        assert!(confirm.await.unwrap().await.unwrap().is_ack());
+        let confirm = self.on_channel(async |channel| {
+            channel
+                .confirm_select(ConfirmSelectOptions::default())
+                .await?;
+            let confirm = channel.basic_publish("".into(), queue.into(), options, body, properties);
+            confirm.await?.await
+        });
+        assert!(confirm.await.unwrap().is_ack());
     }
 
     pub async fn clean_up(&self) {

@@ -16,6 +16,7 @@ use std::{
 
 use url::Url;
 
+const CONNECTION_CLOSE: [u8; 4] = [0, 10, 0, 50];
 const QUEUE_DECLARE: [u8; 4] = [0, 50, 0, 10];
 const BASIC_PUBLISH: [u8; 4] = [0, 60, 0, 40];
 const BASIC_ACK: [u8; 4] = [0, 60, 0, 80];
@@ -44,6 +45,7 @@ struct Link {
     /// How much longer the next publish takes, and all behind it.
     next_publish: Duration,
     declares: Vec<String>,
+    farewells: usize,
     refuses: bool,
     /// New connections break at this frame of the broker, counted from 1.
     breaks_at: Option<usize>,
@@ -99,6 +101,11 @@ impl Relay {
     pub fn declares(&self, queue: &str) -> usize {
         let link = self.link.lock().unwrap();
         link.declares.iter().filter(|name| *name == queue).count()
+    }
+
+    /// How many connections the client has closed as it should.
+    pub fn farewells(&self) -> usize {
+        self.link.lock().unwrap().farewells
     }
 
     /// Breaks every connection there is; new ones work.
@@ -255,6 +262,8 @@ impl Link {
             self.declares.push(name.into_owned());
         } else if method.starts_with(&BASIC_PUBLISH) {
             takes += std::mem::take(&mut self.next_publish);
+        } else if method.starts_with(&CONNECTION_CLOSE) {
+            self.farewells += 1;
         }
         takes
     }
