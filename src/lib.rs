@@ -49,6 +49,7 @@
 //! | `rustls` (default) | TLS by `rustls-ring` with `rustls-native-certs`; builds without CMake |
 //! | `rustls-aws-lc-rs`, `rustls-platform-verifier`, `rustls-webpki-roots`, `native-tls`, `openssl`, `openssl-vendored` | other TLS stacks and roots |
 //! | `signals` | [`Worker`] has `run_until_signal`: SIGTERM and Ctrl-C end it in stages |
+//! | `cli` | the program `queuey`, and `admin`, which it is made of |
 //! | `queuey-core` | [`RabbitMqBackend`] also serves the published `queuey_core::Backend` |
 
 // The generated code of the derives names this crate from outside; inside, it is itself.
@@ -91,6 +92,8 @@ pub use memory::{AckKind, MemoryBackend, MemoryCounts, MemoryDeliveries, MemoryD
 pub use producer::{EnqueueOptions, Producer};
 pub use queue::{DEFAULT_MAX_PRIORITY, QueueConfig, QueueKind, QueueSet};
 pub use queuey_rabbitmq_derive::{Job, Queues};
+#[cfg(feature = "cli")]
+pub use rabbitmq::admin;
 pub use rabbitmq::{
     Address, Addresses, Attempt, BackoffPolicy, RabbitMqBackend, RabbitMqDeliveries,
     RabbitMqDelivery, RabbitMqOptions, Rebuilding, ReconnectPolicy, Tls, codec, hold, ladder,

@@ -133,6 +133,36 @@ pub fn malformed_properties(
     properties
 }
 
+/// The properties of `envelope`, dead in a message with the properties `original` and now a job
+/// again. Headers of others are kept, and how it failed; those of its death, which brokers read too,
+/// are not.
+pub fn revived_properties(original: &BasicProperties, envelope: &Envelope) -> BasicProperties {
+    let revived = properties(envelope);
+    let mut headers = original
+        .headers()
+        .clone()
+        .unwrap_or_default()
+        .inner()
+        .clone();
+    headers.retain(|name, _| !is_of_death(name.as_str()));
+    if let Some(ours) = revived.headers() {
+        headers.extend(ours.inner().clone());
+    }
+    revived.with_headers(headers.into())
+}
+
+fn is_of_death(header: &str) -> bool {
+    let by_brokers = ["x-death", "x-first-death-", "x-last-death-"];
+    by_brokers.iter().any(|start| header.starts_with(start))
+        || [
+            ORIGINAL_QUEUE,
+            ATTEMPTS,
+            "x-delivery-count",
+            "x-acquired-count",
+        ]
+        .contains(&header)
+}
+
 /// What long texts may take in a frame: the headers must fit one, or the broker closes the
 /// connection. 2 KiB are kept for the rest.
 fn space(frame_max: u32) -> usize {

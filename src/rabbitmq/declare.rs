@@ -72,9 +72,14 @@ impl Declared {
             if is_quorum {
                 declare_ladders::attach(live, &queue.name).await?;
             }
-            lock(&self.queues).insert(queue.name.clone(), queue.clone());
+            self.assume(queue);
             Ok(())
         })
+    }
+
+    /// Takes `queue` for declared like this.
+    pub(super) fn assume(&self, queue: &QueueConfig) {
+        lock(&self.queues).insert(queue.name.clone(), queue.clone());
     }
 
     /// Declares everything once more: the broker may have come back without it.

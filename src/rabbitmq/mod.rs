@@ -4,6 +4,8 @@ mod ack_timeout;
 mod acks;
 mod address;
 mod addresses;
+#[cfg(feature = "cli")]
+pub mod admin;
 mod channel;
 pub mod codec;
 mod connection;

@@ -1,0 +1,79 @@
+//! `queuey dead replay`.
+
+use clap::Args;
+use queuey_rabbitmq::admin::Admin;
+
+use crate::{
+    connect::Connect,
+    failure::Failure,
+    filter::Filter,
+    output::{counted, summary},
+    transfer::{How, Transfer, rate, transfer},
+};
+
+const AFTER: &str = "\
+Each dead job is published to its own queue, confirmed, and only then removed from the dead-letter \
+queue. Killed midway, it leaves at worst the 64 jobs in flight in both: start it again. Every message \
+is passed over once, so a job that dies again meanwhile is not replayed for ever. What does not match \
+stays, in its order, and so does what is not a job.
+
+Examples:
+  queuey dead replay emails --type welcome --dry-run
+  queuey dead replay emails --reason 'connection refused' --rate 50
+  queuey dead replay emails --id 6f6c8a56-2f0f-4e53-a8ec-4b6c8de0d1ab";
+
+/// Run dead jobs again
+#[derive(Debug, Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Replay {
+    /// The queue the jobs were on, without `.dead`
+    queue: String,
+    /// Only count what would be replayed
+    #[arg(long)]
+    dry_run: bool,
+    /// At most so many jobs per second
+    #[arg(long, value_name = "NUMBER", value_parser = rate)]
+    rate: Option<f64>,
+    /// At most so many jobs
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<u64>,
+    /// Go on with the attempt a job died at, and not with attempt 1
+    #[arg(long)]
+    keep_attempt: bool,
+    #[command(flatten)]
+    filter: Filter,
+}
+
+impl Replay {
+    pub(crate) async fn run(self, admin: &Admin, connect: &Connect) -> Result<(), Failure> {
+        let pass = super::dead(admin, &self.queue).await?;
+        let what = Transfer {
+            filter: &self.filter,
+            limit: self.limit,
+            rate: self.rate,
+            dry_run: self.dry_run,
+            how: How::Replay {
+                keep_attempt: self.keep_attempt,
+            },
+        };
+        let counts = transfer(admin, pass, what).await?;
+        let (moved, kept, failed) = (counts.moved, counts.kept, counts.failed);
+        let done = if self.dry_run {
+            "would replay"
+        } else {
+            "replayed"
+        };
+        summary(
+            connect.json,
+            &format!(
+                "{done} {moved} dead jobs of {}, {kept} others stay",
+                self.queue
+            ),
+            &counted(
+                self.dry_run,
+                &[("replayed", moved), ("kept", kept), ("failed", failed)],
+            ),
+        )?;
+        counts.verdict("replayed")
+    }
+}

@@ -1,0 +1,90 @@
+//! `queuey`: what operators and scripts do to queues.
+
+mod connect;
+mod dead;
+mod enqueue;
+mod failure;
+mod filter;
+mod mv;
+mod output;
+mod peek;
+mod self_description;
+mod status;
+mod transfer;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use queuey_rabbitmq::Runtime;
+
+use connect::Connect;
+use failure::Failure;
+
+const AFTER: &str = "\
+Examples:
+  export AMQP_URL=amqp://user:password@broker.example/prod
+  queuey status emails reports
+  queuey dead list emails --type welcome --reason timeout
+  queuey dead replay emails --type welcome --rate 50
+  queuey enqueue emails welcome '{\"user\":7}' --delay 10m
+
+Exit status:
+  0  done
+  1  failed
+  2  wrong usage
+  3  a queue does not exist
+  4  the broker cannot be reached, or refuses access
+  5  done in part: standard error says what was not, and why";
+
+/// Looks after the queues of queuey-rabbitmq: what waits, what is dead, and how to run it again.
+///
+/// All of it works over AMQP alone. Output is a table on a terminal, tab-separated lines in a pipe,
+/// and with --json one JSON object per line.
+#[derive(Debug, Parser)]
+#[command(name = "queuey", version, after_help = AFTER, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    connect: Connect,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Status(status::Status),
+    #[command(subcommand)]
+    Dead(dead::Dead),
+    Enqueue(enqueue::Enqueue),
+    Peek(peek::Peek),
+    Move(mv::Move),
+    Completions(self_description::Completions),
+    Man(self_description::Man),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Completions(command) => command.run(),
+        Command::Man(command) => command.run(),
+        command => Runtime::default().block_on(Box::pin(on_broker(cli.connect, command))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+async fn on_broker(connect: Connect, command: Command) -> Result<(), Failure> {
+    let admin = connect.admin().await?;
+    let done = match command {
+        Command::Status(command) => command.run(&admin, &connect).await,
+        Command::Dead(command) => command.run(&admin, &connect).await,
+        Command::Enqueue(command) => command.run(&admin, &connect).await,
+        Command::Peek(command) => command.run(&admin, &connect).await,
+        Command::Move(command) => command.run(&admin, &connect).await,
+        Command::Completions(_) | Command::Man(_) => Ok(()),
+    };
+    let closed = admin.close().await;
+    done?;
+    Ok(closed?)
+}

@@ -1,0 +1,63 @@
+//! The program `queuey`, as a script runs it.
+#![allow(unreachable_pub, reason = "a test binary has no outside")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod dead;
+mod enqueue;
+mod replay;
+mod status;
+mod tool;
+
+use std::process::ExitCode;
+
+use support::{On, broker_trial};
+
+macro_rules! facts {
+    ($($file:ident: $($fact:ident)+;)+) => {
+        vec![$($(broker_trial(
+            concat!(stringify!($file), "::", stringify!($fact)).into(),
+            On::AsyncGlobalExecutor,
+            $file::$fact,
+        ),)+)+]
+    };
+}
+
+fn main() -> ExitCode {
+    let trials = facts! {
+        dead:
+            a_list_takes_nothing_away_and_keeps_the_order
+            filters_choose_by_type_reason_age_and_attempt
+            one_job_is_shown_whole
+            an_export_holds_every_body
+            a_purge_takes_what_matches_alone
+            a_purge_without_yes_is_refused
+        ;
+        enqueue:
+            a_job_has_the_options_of_the_command
+            a_delayed_job_comes_later
+            many_lines_are_enqueued_and_bad_ones_are_told
+            a_missing_queue_is_an_exit_status
+            a_peek_shows_the_next_and_takes_nothing
+            what_is_moved_names_its_new_queue
+        ;
+        replay:
+            a_replayed_job_is_a_first_attempt_without_its_death
+            an_attempt_is_kept_when_asked
+            a_dry_run_changes_nothing
+            a_rate_and_a_limit_are_kept
+            a_body_that_is_no_job_stays
+            a_job_of_a_missing_queue_stays_and_is_told
+            a_replay_killed_midway_loses_nothing
+            a_quorum_queue_keeps_its_order
+        ;
+        status:
+            counts_are_shown
+            a_missing_queue_is_named
+            a_broker_that_is_away_is_an_exit_status
+            completions_and_manual_need_no_broker
+        ;
+    };
+    support::run("cli", trials)
+}

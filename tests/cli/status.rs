@@ -1,0 +1,63 @@
+//! `queuey status`, and what needs no broker.
+
+use serde_json::json;
+
+use crate::{
+    support::Broker,
+    tool::{self, bury, declared, job, printed, ready, run, text},
+};
+
+pub async fn counts_are_shown(broker: Broker) {
+    let queue = declared(&broker).await;
+    bury(
+        &broker,
+        &queue,
+        &[job(&queue, "a", 1), job(&queue, "a", 2)],
+        "no",
+    )
+    .await;
+    ready(&broker, &format!("{}.dead", queue.name), 2).await;
+
+    let lines = tool::json(&broker, &["status", &queue.name]).await;
+    let table = printed(&broker, &["status", &queue.name, "--hold", "20s"]).await;
+
+    let expected = json!({
+        "queue": queue.name, "ready": 0, "consumers": 0, "dead": 2, "waiting": null, "unacked": null,
+    });
+    assert_eq!(lines, [expected]);
+    assert_eq!(table, format!("{}\t0\t0\t2\t0\n", queue.name));
+}
+
+pub async fn a_missing_queue_is_named(broker: Broker) {
+    let queue = declared(&broker).await;
+
+    let output = run(&broker, &["status", &queue.name, "test.no-such-queue"]).await;
+
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stdout).starts_with(&queue.name), "{output:?}");
+    assert!(
+        text(&output.stderr).contains("`test.no-such-queue`"),
+        "{output:?}"
+    );
+}
+
+pub async fn a_broker_that_is_away_is_an_exit_status(broker: Broker) {
+    let output = run(&broker, &["status", "q", "--url", "amqp://127.0.0.1:1"]).await;
+    let usage = run(&broker, &["status"]).await;
+
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stderr).contains("127.0.0.1:1"), "{output:?}");
+    assert_eq!(usage.status.code(), Some(2));
+}
+
+pub async fn completions_and_manual_need_no_broker(broker: Broker) {
+    let completions = printed(
+        &broker,
+        &["completions", "bash", "--url", "amqp://127.0.0.1:1"],
+    )
+    .await;
+    let page = printed(&broker, &["man", "dead", "replay"]).await;
+
+    assert!(completions.contains("_queuey"));
+    assert!(page.contains("keep\\-attempt"), "{page}");
+}
