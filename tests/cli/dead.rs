@@ -1,6 +1,8 @@
 //! `queuey dead list`, `show`, `export` and `purge`.
 
-use queuey_rabbitmq::lapin::BasicProperties;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use queuey_rabbitmq::{DeadLetterCause, Failure, lapin::BasicProperties};
 
 use crate::{
     support::Broker,
@@ -28,7 +30,7 @@ pub async fn a_list_takes_nothing_away_and_keeps_the_order(broker: Broker) {
     assert!(left.into_iter().map(|(_, number)| number).eq(0..1000));
 }
 
-pub async fn filters_choose_by_type_reason_age_and_attempt(broker: Broker) {
+pub async fn filters_choose_by_type_cause_error_age_and_attempt(broker: Broker) {
     let queue = declared(&broker).await;
     let mut old = job(&queue, "old", 1);
     old.enqueued_at_ms -= 7_200_000;
@@ -36,15 +38,23 @@ pub async fn filters_choose_by_type_reason_age_and_attempt(broker: Broker) {
     tried.attempt = 5;
     bury(&broker, &queue, &[old, tried.clone()], "Timed out").await;
     bury(&broker, &queue, &[job(&queue, "other", 3)], "refused").await;
+    // Enqueued long ago, and failed just now.
+    let mut failed = job(&queue, "failed", 4);
+    failed.enqueued_at_ms -= 7_200_000;
+    bury(&broker, &queue, &[failed.with_failure(&failure())], "gone").await;
 
     for (filter, expected) in [
         (&["--type", "old", "--type", "other"][..], &[1, 3][..]),
-        (&["--reason", "timed OUT"], &[1, 2]),
+        (&["--error", "timed OUT"], &[1, 2]),
+        (&["--error", "no such host"], &[4]),
+        (&["--cause", "fatal"], &[4]),
+        (&["--cause", "fatal", "--cause", "expired"], &[4]),
+        (&["--cause", "exhausted"], &[]),
         (&["--older-than", "1h"], &[1]),
-        (&["--newer-than", "1h"], &[2, 3]),
+        (&["--newer-than", "1h"], &[2, 3, 4]),
         (&["--attempt", "2-"], &[2]),
         (&["--id", &tried.job_id.to_string()], &[2]),
-        (&["--type", "old", "--reason", "refused"], &[]),
+        (&["--type", "old", "--error", "refused"], &[]),
     ] {
         let arguments = [&["dead", "list", &queue.name], filter].concat();
         let lines = json(&broker, &arguments).await;
@@ -75,6 +85,52 @@ pub async fn one_job_is_shown_whole(broker: Broker) {
     assert_eq!(shown[0]["headers"]["x-attempts"], 1);
     assert_eq!(shown[0]["reason"], "it broke");
     assert_eq!(other.status.code(), Some(1));
+}
+
+/// A failure of this moment.
+fn failure() -> Failure {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let mut failure = Failure::new(3, "cannot send");
+    failure.chain.push("no such host".into());
+    failure.cause = Some(DeadLetterCause::Fatal);
+    failure.failed_at_ms = now.as_millis() as u64;
+    failure
+}
+
+pub async fn a_dead_job_tells_its_story(broker: Broker) {
+    let queue = declared(&broker).await;
+    let mut told = failure();
+    told.error_type = Some("smtp::Error".into());
+    told.place = Some("src/mail.rs:7:9".into());
+    told.host = "worker-3".into();
+    told.pid = 77;
+    let mut dead = job(&queue, "welcome", 5).with_failure(&told);
+    dead.attempt = 3;
+    // Nobody's clock: shown, and no reason to panic.
+    dead.enqueued_at_ms = u64::MAX;
+    bury(&broker, &queue, &[dead.clone()], "no \x1b[31msuch\nhost").await;
+    let show = ["dead", "show", &queue.name, &dead.job_id.to_string()];
+
+    let shown = printed(&broker, &show).await;
+    let whole = json(&broker, &show).await;
+
+    for line in [
+        "type      welcome",
+        "attempt   3; deferrals 0, priority 0",
+        "cause     fatal",
+        "reason    no  [31msuch host",
+        "on        worker-3, process 77",
+        "place     src/mail.rs:7:9",
+        "error     smtp::Error",
+        "          cannot send",
+        "because   no such host",
+        "payload   5",
+    ] {
+        assert!(shown.lines().any(|it| it == line), "{line:?}: {shown}");
+    }
+    assert_eq!(whole[0]["failure"]["place"], "src/mail.rs:7:9");
+    assert_eq!(whole[0]["cause"], "fatal");
+    assert!(whole[0]["headers"].get("x-failure").is_none());
 }
 
 pub async fn an_export_holds_every_body(broker: Broker) {

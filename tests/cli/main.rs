@@ -28,8 +28,9 @@ fn main() -> ExitCode {
     let trials = facts! {
         dead:
             a_list_takes_nothing_away_and_keeps_the_order
-            filters_choose_by_type_reason_age_and_attempt
+            filters_choose_by_type_cause_error_age_and_attempt
             one_job_is_shown_whole
+            a_dead_job_tells_its_story
             an_export_holds_every_body
             a_purge_takes_what_matches_alone
             a_purge_without_yes_is_refused
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         replay:
             a_replayed_job_is_a_first_attempt_without_its_death
             an_attempt_is_kept_when_asked
+            how_a_job_failed_outlives_its_replay
             a_dry_run_changes_nothing
             a_rate_and_a_limit_are_kept
             a_body_that_is_no_job_stays

@@ -7,7 +7,7 @@ use std::{
 };
 
 use queuey_rabbitmq::{
-    Backend, QueueKind, codec,
+    Backend, Failure, QueueKind, codec,
     lapin::{BasicProperties, types::AMQPValue},
 };
 
@@ -61,6 +61,18 @@ pub async fn an_attempt_is_kept_when_asked(broker: Broker) {
     let message = broker.take(&queue.name).await.unwrap();
     assert_eq!(message.body, dead.to_bytes());
     assert_eq!(message.header("x-attempt").as_deref(), Some("4"));
+}
+
+pub async fn how_a_job_failed_outlives_its_replay(broker: Broker) {
+    let queue = declared(&broker).await;
+    let failure = Failure::new(3, "no such host");
+    let dead = job(&queue, "a", 1).with_failure(&failure);
+    bury(&broker, &queue, &[dead], "it broke").await;
+
+    json(&broker, &["dead", "replay", &queue.name]).await;
+
+    let message = broker.take(&queue.name).await.unwrap();
+    assert_eq!(codec::failure(&message.properties), Some(failure));
 }
 
 pub async fn a_dry_run_changes_nothing(broker: Broker) {

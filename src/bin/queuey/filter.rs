@@ -5,6 +5,8 @@ use std::{ops::RangeInclusive, time::Duration};
 use clap::Args;
 use queuey_rabbitmq::{Uuid, admin::Letter};
 
+use crate::cause::Cause;
+
 /// Which messages; all that is given must hold.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Which messages (all that is given must hold)")]
@@ -15,13 +17,16 @@ pub(crate) struct Filter {
     /// The job of this id; more than once: any of these
     #[arg(long = "id", value_name = "JOB_ID")]
     pub(crate) ids: Vec<Uuid>,
-    /// Those whose reason contains this text, in upper or lower case
+    /// Those that this has ended; more than once: any of these
+    #[arg(long = "cause", value_name = "CAUSE")]
+    causes: Vec<Cause>,
+    /// Those with this text in their reason or in the error behind it, in upper or lower case
     #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-    /// Jobs first enqueued longer ago than this, such as 2h or 3days
+    error: Option<String>,
+    /// Jobs that failed longer ago than this, such as 2h or 3days; first enqueued, if not known
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     older_than: Option<Duration>,
-    /// Jobs first enqueued within this time
+    /// Jobs that failed within this time
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     newer_than: Option<Duration>,
     /// Jobs at this attempt, or of these: 3, 3-5, 3-
@@ -31,26 +36,29 @@ pub(crate) struct Filter {
 
 impl Filter {
     pub(crate) fn matches(&self, letter: &Letter) -> bool {
-        let reason = |text: &String| {
-            let reason = letter.reason().unwrap_or_default().to_lowercase();
-            reason.contains(&text.to_lowercase())
-        };
-        if !self.reason.as_ref().is_none_or(reason) {
+        let any = |cause| self.causes.contains(&cause);
+        if !self.causes.is_empty() && !Cause::of(letter).is_some_and(any)
+            || !self
+                .error
+                .as_ref()
+                .is_none_or(|text| speaks_of(letter, text))
+        {
             return false;
         }
         match &letter.envelope {
             Some(job) => {
                 let (types, ids) = (&self.types, &self.ids);
+                let age = letter.age().unwrap_or_default();
                 (types.is_empty() || types.contains(&job.job_type))
                     && (ids.is_empty() || ids.contains(&job.job_id))
-                    && self.older_than.is_none_or(|limit| job.age() > limit)
-                    && self.newer_than.is_none_or(|limit| job.age() <= limit)
+                    && self.older_than.is_none_or(|limit| age > limit)
+                    && self.newer_than.is_none_or(|limit| age <= limit)
                     && self
                         .attempt
                         .as_ref()
                         .is_none_or(|it| it.contains(&job.attempt))
             }
-            // Of a body that is no job, only the reason is known.
+            // Of a body that is no job, only cause and reason are known.
             None => {
                 self.types.is_empty()
                     && self.ids.is_empty()
@@ -60,6 +68,18 @@ impl Filter {
             }
         }
     }
+}
+
+/// Whether what is known of the job's end contains `text`.
+fn speaks_of(letter: &Letter, text: &str) -> bool {
+    let text = text.to_lowercase();
+    let contains = |said: &str| said.to_lowercase().contains(&text);
+    let failure = letter.envelope.as_ref().and_then(|job| job.failure());
+    letter.reason().is_some_and(|reason| contains(&reason))
+        || failure.is_some_and(|failure| {
+            let words = failure.chain.iter().chain(&failure.error_type);
+            words.chain(&failure.place).any(|said| contains(said))
+        })
 }
 
 fn attempts(text: &str) -> Result<RangeInclusive<u32>, String> {

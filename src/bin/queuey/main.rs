@@ -1,5 +1,6 @@
 //! `queuey`: what operators and scripts do to queues.
 
+mod cause;
 mod connect;
 mod dead;
 mod enqueue;
@@ -10,6 +11,7 @@ mod output;
 mod peek;
 mod self_description;
 mod status;
+mod story;
 mod transfer;
 
 use std::process::ExitCode;
@@ -24,7 +26,7 @@ const AFTER: &str = "\
 Examples:
   export AMQP_URL=amqp://user:password@broker.example/prod
   queuey status emails reports
-  queuey dead list emails --type welcome --reason timeout
+  queuey dead list emails --type welcome --error timeout
   queuey dead replay emails --type welcome --rate 50
   queuey enqueue emails welcome '{\"user\":7}' --delay 10m
 

@@ -8,10 +8,10 @@ use std::{
 use anstream::{AutoStream, ColorChoice};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use queuey_rabbitmq::admin::Letter;
+use queuey_rabbitmq::{admin::Letter, codec};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::failure::Failure;
+use crate::{cause::Cause, failure::Failure};
 
 /// Rows: aligned under a header on a terminal, else tab-separated.
 pub(crate) struct Table {
@@ -46,11 +46,7 @@ impl Table {
 
     pub(crate) fn row(&mut self, cells: &[String]) -> Result<(), Failure> {
         for (place, (cell, width)) in cells.iter().zip(&self.widths).enumerate() {
-            // A reason may have lines, and what a terminal takes for commands.
-            let cell: String = cell
-                .chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .collect();
+            let cell = one_line(cell);
             match (self.aligned, place + 1 == cells.len()) {
                 (true, false) => write!(self.out, "{cell:<width$}  ")?,
                 (false, false) => write!(self.out, "{cell}\t")?,
@@ -65,6 +61,12 @@ impl Table {
     }
 }
 
+/// `text` without line breaks, and without what a terminal takes for commands.
+pub(crate) fn one_line(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(shown).collect()
+}
+
 /// One JSON object per line.
 pub(crate) struct Lines(BufWriter<io::Stdout>);
 
@@ -75,11 +77,6 @@ impl Lines {
 
     pub(crate) fn line(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
         serde_json::to_writer(&mut self.0, value).map_err(io::Error::from)?;
-        Ok(writeln!(self.0)?)
-    }
-
-    pub(crate) fn pretty(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
-        serde_json::to_writer_pretty(&mut self.0, value).map_err(io::Error::from)?;
         Ok(writeln!(self.0)?)
     }
 
@@ -99,8 +96,12 @@ pub(crate) fn summary(json: bool, text: &str, value: &Value) -> Result<(), Failu
 /// What a message is, its body included, as export and --json print it.
 #[derive(serde::Serialize)]
 pub(crate) struct Record<'a> {
+    cause: Option<String>,
     reason: Option<String>,
     redelivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a queuey_rabbitmq::Failure>,
+    /// All but the failure.
     headers: Value,
     /// The body, where it is a job.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,10 +119,19 @@ impl<'a> Record<'a> {
         let job = raw
             .then(|| serde_json::from_slice(&letter.body).ok())
             .flatten();
+        let failure = letter.envelope.as_ref().and_then(|job| job.failure());
+        let mut headers = letter.headers_json();
+        if failure.is_some()
+            && let Some(headers) = headers.as_object_mut()
+        {
+            headers.remove(codec::FAILURE);
+        }
         Self {
+            cause: Cause::of(letter).map(Cause::name),
+            failure,
             reason: letter.reason(),
             redelivered: letter.redelivered,
-            headers: letter.headers_json(),
+            headers,
             body_base64: job.is_none().then(|| BASE64_STANDARD.encode(&letter.body)),
             job,
         }
@@ -129,34 +139,37 @@ impl<'a> Record<'a> {
 }
 
 /// The columns that tell one message from another.
-pub(crate) const LETTER: [(&str, usize); 5] = [
+pub(crate) const LETTER: [(&str, usize); 6] = [
     ("ID", 36),
     ("TYPE", 20),
     ("ATTEMPT", 7),
     ("AGE", 8),
+    ("CAUSE", 9),
     ("REASON", 0),
 ];
 
 pub(crate) fn letter_row(letter: &Letter) -> Vec<String> {
     let reason = letter.reason().unwrap_or_default();
+    let cause = Cause::of(letter).map_or("-".into(), Cause::name);
     match &letter.envelope {
         Some(job) => vec![
             job.job_id.to_string(),
             job.job_type.clone(),
             job.attempt.to_string(),
-            age(job.age()),
+            age(letter.age().unwrap_or_default()),
+            cause,
             reason,
         ],
         None => {
             let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
             let (id, kind) = (or_dash(letter.message_id()), or_dash(letter.message_type()));
-            vec![id, kind, "-".into(), "-".into(), reason]
+            vec![id, kind, "-".into(), "-".into(), cause, reason]
         }
     }
 }
 
 /// In the largest whole unit, as operators speak of it.
-fn age(age: Duration) -> String {
+pub(crate) fn age(age: Duration) -> String {
     let seconds = age.as_secs();
     match seconds {
         0..120 => format!("{seconds}s"),

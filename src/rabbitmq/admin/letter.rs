@@ -1,6 +1,9 @@
 //! [`Letter`]: a message in hand during a pass.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use lapin::{
     Acker, BasicProperties,
@@ -19,7 +22,7 @@ use crate::{
     },
 };
 
-/// The broker's own reason, where a quorum queue has given up on a job.
+/// The broker's own reason, where it has taken a job from its queue.
 const BROKERS_REASON: &str = "x-first-death-reason";
 
 /// A message in hand, to be [kept](Self::keep) or [removed](Self::remove). Dropped, it is kept too,
@@ -56,12 +59,25 @@ impl Letter {
 
     /// Why the job is dead: the worker's reason, or the broker's.
     pub fn reason(&self) -> Option<String> {
-        let text = |name: &str| match self.headers()?.inner().get(name)? {
-            AMQPValue::LongString(text) => Some(String::from_utf8_lossy(text.as_bytes()).into()),
-            AMQPValue::ShortString(text) => Some(text.to_string()),
-            _ => None,
+        self.text(codec::DEATH_REASON)
+            .or_else(|| self.brokers_reason())
+    }
+
+    /// Why the broker took it from its queue, such as `expired` or `delivery_limit`; `None` when no
+    /// broker did.
+    pub fn brokers_reason(&self) -> Option<String> {
+        self.text(BROKERS_REASON)
+    }
+
+    /// When the job failed last, where that is known; else when it was first enqueued.
+    pub fn age(&self) -> Option<Duration> {
+        let job = self.envelope.as_ref()?;
+        let failed = job.failure().map(|failure| failure.failed_at_ms);
+        let Some(failed) = failed else {
+            return Some(job.age());
         };
-        text(codec::DEATH_REASON).or_else(|| text(BROKERS_REASON))
+        let since = UNIX_EPOCH + Duration::from_millis(failed);
+        Some(SystemTime::now().duration_since(since).unwrap_or_default())
     }
 
     /// All headers, as JSON.
@@ -104,6 +120,14 @@ impl Letter {
     pub(super) fn job(&self, action: &'static str) -> Result<&Envelope> {
         let not_a_job = || Error::broker(action, &self.queue, "the body is not a job");
         self.envelope.as_ref().ok_or_else(not_a_job)
+    }
+
+    fn text(&self, header: &str) -> Option<String> {
+        match self.headers()?.inner().get(header)? {
+            AMQPValue::LongString(text) => Some(String::from_utf8_lossy(text.as_bytes()).into()),
+            AMQPValue::ShortString(text) => Some(text.to_string()),
+            _ => None,
+        }
     }
 
     fn headers(&self) -> Option<&FieldTable> {

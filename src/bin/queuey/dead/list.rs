@@ -18,7 +18,7 @@ queues of this library have no limit for it; one made by somebody else may drop 
 too often.
 
 Examples:
-  queuey dead list emails --type welcome --reason 'connection refused' --older-than 1h
+  queuey dead list emails --type welcome --error 'connection refused' --older-than 1h
   queuey dead list emails --json | jq -r .reason | sort | uniq -c";
 
 /// List dead jobs, oldest first; takes none of them away

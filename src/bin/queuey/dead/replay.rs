@@ -19,7 +19,7 @@ stays, in its order, and so does what is not a job.
 
 Examples:
   queuey dead replay emails --type welcome --dry-run
-  queuey dead replay emails --reason 'connection refused' --rate 50
+  queuey dead replay emails --error 'connection refused' --rate 50
   queuey dead replay emails --id 6f6c8a56-2f0f-4e53-a8ec-4b6c8de0d1ab";
 
 /// Run dead jobs again

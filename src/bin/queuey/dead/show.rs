@@ -1,17 +1,20 @@
 //! `queuey dead show`.
 
+use std::io::{self, Write};
+
 use clap::Args;
 use queuey_rabbitmq::{Uuid, admin::Admin};
 
-use crate::{
-    connect::Connect,
-    failure::Failure,
-    output::{Lines, Record},
-};
+use crate::{connect::Connect, failure::Failure, output::Record, story::story};
 
-/// Show one dead job with its payload and headers
+const AFTER: &str = "\
+Examples:
+  queuey dead show emails 6f6c8a56-2f0f-4e53-a8ec-4b6c8de0d1ab
+  queuey dead show emails 6f6c8a56-2f0f-4e53-a8ec-4b6c8de0d1ab --json | jq .failure.chain";
+
+/// Tell the story of one dead job: how it failed, where, how often, and what it was to do
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  queuey dead show emails 6f6c8a56-2f0f-4e53-a8ec-4b6c8de0d1ab")]
+#[command(after_help = AFTER)]
 pub(crate) struct Show {
     /// The queue the job was on, without `.dead`
     queue: String,
@@ -22,16 +25,16 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self, admin: &Admin, connect: &Connect) -> Result<(), Failure> {
         let mut pass = super::dead(admin, &self.queue).await?;
-        let mut lines = Lines::new();
         let mut found = false;
+        let mut told = String::new();
         while !found && let Some(letter) = pass.next().await? {
             let job = letter.envelope.as_ref();
             found = job.is_some_and(|job| job.job_id == self.id);
             if found {
-                match connect.json {
-                    true => lines.line(&Record::of(&letter))?,
-                    false => lines.pretty(&Record::of(&letter))?,
-                }
+                told = match connect.json {
+                    true => serde_json::to_string(&Record::of(&letter)).map_err(io::Error::from)?,
+                    false => story(&letter),
+                };
             }
             letter.keep();
         }
@@ -41,6 +44,6 @@ impl Show {
             let text = format!("no dead job of `{queue}` has the id `{id}`");
             return Err(Failure::Failed(text));
         }
-        lines.end()
+        Ok(writeln!(io::stdout(), "{}", told.trim_end())?)
     }
 }
