@@ -47,6 +47,12 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Ends every stream; later calls answer [`Error::Closed`].
     fn close(&self) -> impl Future<Output = Result<()>> + Send;
 
+    /// How long a job of `queue` may be in hand before the broker takes it back, as far as that is
+    /// known once it is consumed; `None` when there is no such limit.
+    fn ack_timeout(&self, _queue: &QueueConfig) -> Option<Duration> {
+        None
+    }
+
     /// Where workers on this backend run handlers unless told otherwise.
     fn runtime(&self) -> Runtime {
         Runtime::default()

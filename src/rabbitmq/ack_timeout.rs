@@ -1,9 +1,14 @@
 //! Pure: how long the broker waits for an ack, who may say so, and what the log says about it.
 
+use std::time::Duration;
+
 use lapin::types::{AMQPValue, FieldTable};
 
 use super::version::is_before;
 use crate::{Error, QueueConfig, QueueKind, limits::millis_up};
+
+/// What brokers wait unless told otherwise.
+const DEFAULT: Duration = Duration::from_secs(30 * 60);
 
 /// Some thirty years; a broker's timer has limits that it does not check.
 const MAX_MS: u64 = 1 << 40;
@@ -29,6 +34,15 @@ impl SetBy {
             QueueKind::Quorum => Self::Consumer,
             QueueKind::Classic => Self::Nobody,
         }
+    }
+}
+
+/// How long the broker waits for the ack of a job of `queue`: what the application says, and where it
+/// says nothing, what is usual.
+pub(super) fn limit(queue: &QueueConfig, version: Option<&str>) -> Option<Duration> {
+    match SetBy::of(queue.kind, version) {
+        SetBy::Nobody => None,
+        _ => Some(queue.consumer_timeout.unwrap_or(DEFAULT)),
     }
 }
 
@@ -100,8 +114,6 @@ fn ms(queue: &QueueConfig) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn queue(kind: QueueKind) -> QueueConfig {
@@ -130,6 +142,8 @@ mod tests {
                 None => assert_eq!(said, None),
             }
             assert_eq!(asked.inner().is_empty(), instead.is_some(), "{version:?}");
+            let forever = instead == Some("for ever");
+            assert_eq!(limit(&queue, version).is_none(), forever, "{version:?}");
         }
     }
 
@@ -152,6 +166,7 @@ mod tests {
     fn nothing_is_asked_for_or_said_of_a_queue_without_it() {
         let queue = QueueConfig::new("q").kind(QueueKind::Quorum);
 
+        assert_eq!(limit(&queue, Some("4.0.5")), Some(DEFAULT));
         assert_eq!(arguments(&queue, Some("4.3.6")), FieldTable::default());
         assert_eq!(unheeded(&queue, Some("4.0.5")), None);
     }

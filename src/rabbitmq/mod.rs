@@ -369,6 +369,11 @@ impl Backend for RabbitMqBackend {
         self.hang_up().await
     }
 
+    fn ack_timeout(&self, queue: &QueueConfig) -> Option<Duration> {
+        let live = self.0.consuming.get()?.current()?;
+        ack_timeout::limit(queue, live.returns.version())
+    }
+
     fn runtime(&self) -> Runtime {
         self.0.options.runtime.clone().unwrap_or_default()
     }

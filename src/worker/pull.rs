@@ -42,6 +42,7 @@ impl<B: Backend> Puller<B> {
 
     async fn pull(&self, queue: &QueueConfig) -> Result<Infallible> {
         let mut deliveries = self.backend.consume(queue).await?;
+        self.warn_of_long_jobs(queue);
         loop {
             let delivery = deliveries.next().await;
             let delivery = delivery.ok_or_else(|| Error::ConsumerStopped(queue.name.clone()))??;
@@ -68,6 +69,21 @@ impl<B: Backend> Puller<B> {
                 // The job is settled or back before the slot is free.
                 drop(slot);
             }))?;
+        }
+    }
+
+    fn warn_of_long_jobs(&self, queue: &QueueConfig) {
+        if let (Some(may), Some(limit)) =
+            (self.dispatcher.job_timeout, self.backend.ack_timeout(queue))
+            && may >= limit
+        {
+            log::warn!(
+                "a job of `{}` may run for {may:?} (`job_timeout`), but unless the broker was told \
+                 otherwise, it takes a job back that is not acked within {limit:?}: set a shorter \
+                 `job_timeout`, or a longer `consumer_timeout` here and where this broker takes it \
+                 from",
+                queue.name
+            );
         }
     }
 

@@ -208,6 +208,28 @@ pub async fn a_queue_that_asks_for_more_time_gets_it_or_says_who_must(broker: Br
     }
 }
 
+pub async fn a_job_timeout_beyond_it_is_told_at_the_start(broker: Broker) {
+    const MINUTE: Duration = Duration::from_secs(60);
+    listen();
+    let backend = broker.backend().await;
+    let kind = match version() {
+        (..=3, _) => QueueKind::Classic,
+        _ => QueueKind::Quorum,
+    };
+    for (minutes, times) in [(30, 1), (29, 0)] {
+        let load = Load::on(&backend, broker.queue().kind(kind)).await;
+        let worker = worker(&load, &backend, MS).job_timeout(minutes * MINUTE);
+        beside(worker.build().await.unwrap(), async {
+            load.enqueue(&backend).await.unwrap();
+            load.until_done().await;
+        })
+        .await;
+
+        let told = said(&load.queue, "but unless the broker was told otherwise");
+        assert_eq!(told, times, "{minutes} minutes");
+    }
+}
+
 pub async fn a_queue_that_asks_for_less_time_gets_less(broker: Broker) {
     listen();
     let queue = broker.queue().kind(QueueKind::Quorum);

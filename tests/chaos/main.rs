@@ -117,6 +117,7 @@ fn main() -> ExitCode {
         ctl_trial long:
             a_long_job_of_a_classic_queue_runs_once
             a_queue_that_asks_for_more_time_gets_it_or_says_who_must
+            a_job_timeout_beyond_it_is_told_at_the_start
         ;
         ctl_trial crash:
             jobs_of_a_killed_process_run_elsewhere_and_none_is_missing
