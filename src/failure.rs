@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{IntoDeserializer, value},
+};
 
 use crate::limits::cut;
 
@@ -17,7 +19,7 @@ pub struct Failure {
     /// The run that failed.
     pub attempt: u32,
     /// In which way.
-    #[serde(default, deserialize_with = "known")]
+    #[serde(default, deserialize_with = "known_or_error")]
     pub kind: FailureKind,
     /// The Rust type of the error, as [`std::any::type_name`] has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,12 +203,20 @@ pub(crate) fn ends<T>(all: &[T], most: usize) -> impl Iterator<Item = &T> {
     all[..head].iter().chain(&all[tail..])
 }
 
-/// A value, or its default where a later version wrote what this one does not know.
-fn known<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+/// A word, unless a later version wrote one that this does not know.
+fn known<'de, D: Deserializer<'de>, T: for<'any> Deserialize<'any>>(
     deserializer: D,
-) -> Result<T, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    Ok(serde_json::from_value(value).unwrap_or_default())
+) -> Result<Option<T>, D::Error> {
+    let word = Option::<String>::deserialize(deserializer)?;
+    let known = |word: String| {
+        let word: value::StringDeserializer<value::Error> = word.into_deserializer();
+        T::deserialize(word).ok()
+    };
+    Ok(word.and_then(known))
+}
+
+fn known_or_error<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FailureKind, D::Error> {
+    known(deserializer).map(Option::unwrap_or_default)
 }
 
 #[cfg(test)]
