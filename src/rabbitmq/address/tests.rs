@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn uri(text: &str) -> AMQPUri {
@@ -15,6 +17,14 @@ fn everything_has_a_default() {
     assert_eq!(bare, AMQPUri::default());
     assert_eq!(bare.vhost, "/");
     assert_eq!(uri("amqps://host").authority.port, 5671);
+    for bare in [
+        "amqp://:5672",
+        "amqp://guest@",
+        "amqp://:guest@:",
+        "amqp://?",
+    ] {
+        assert_eq!(uri(bare), AMQPUri::default(), "{bare}");
+    }
 }
 
 #[test]
@@ -60,8 +70,17 @@ fn what_cannot_be_meant_is_refused_with_advice() {
         ("amqp://host/v#w", "`%23`"),
         ("http://host/v", "not `http`"),
         ("amqp:host", "`amqp://`"),
-        ("host", "relative URL"),
-        ("", "relative URL"),
+        ("host", "`amqp://`"),
+        ("", "`amqp://`"),
+        ("amqp://u:p/w@host", "percent-encoded"),
+        ("amqp://u:p?w@host", "percent-encoded"),
+        ("amqp://u:p w@host", "percent-encoded"),
+        ("amqp://host:70000", "up to 65535"),
+        ("amqp://::1", "in `[` and `]`"),
+        ("amqp://[::1", "ends with `]`"),
+        ("amqp://[host]", "no IPv6 address"),
+        ("amqp://[::1]5672", "comes the port"),
+        ("amqp://host/v?heartbeat", "parameter `heartbeat`"),
     ] {
         let refusal = refusal(text);
         assert!(refusal.contains(advice), "{text}: {refusal}");
@@ -78,6 +97,9 @@ fn no_text_shows_the_password() {
         "amqp://me:hush%@host",
         "amqp://me:hush@host:x/v",
         "amqp://me:hush#@host/v",
+        "amqp://me:hush/@host/v",
+        "amqp://me:hush?@host/v",
+        "amqp://me:hush @host/v",
     ] {
         assert!(!refusal(bad).contains("hush"), "{}", refusal(bad));
     }
@@ -92,4 +114,29 @@ fn a_built_address_is_the_parsed_one() {
 
     assert_eq!(built.0, uri("amqp://a%40b:p%2Fw%25%3A@[::1]:99/v%2fh"));
     assert_eq!(Address::new("host").tls().0, uri("amqps://host"));
+}
+
+/// `text` with every byte percent-encoded.
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_percent_encoded_arrives(user in ".+", password in ".*", vhost in ".+", port: u16) {
+        let [user_, password_, vhost_] = [&user, &password, &vhost].map(|text| encoded(text));
+        let text = format!("amqps://{user_}:{password_}@h%2Dost:{port}/{vhost_}?heartbeat=%35");
+
+        let parsed = uri(&text);
+
+        prop_assert_eq!(parsed.authority.userinfo, AMQPUserInfo { username: user, password });
+        prop_assert_eq!((parsed.authority.host, parsed.authority.port), ("h-ost".into(), port));
+        prop_assert_eq!((parsed.vhost, parsed.query.heartbeat), (vhost, Some(5)));
+    }
+
+    #[test]
+    fn no_text_panics(text in ".*", rest in "[@:/?#%\\[\\]a0]*") {
+        let _ = text.parse::<Address>();
+        let _ = format!("amqp://{rest}").parse::<Address>();
+    }
 }
