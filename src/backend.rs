@@ -67,6 +67,12 @@ pub trait Delivery: Sized + Send + 'static {
     /// Whether the broker handed this job out before and never heard of it again.
     fn redelivered(&self) -> bool;
 
+    /// Which subscription of this process it came by. A job that comes back by the one on which it was
+    /// acked is another job: its ack could only be lost with that subscription.
+    fn subscription(&self) -> u64 {
+        0
+    }
+
     /// Done: remove the job.
     fn ack(self) -> impl Future<Output = Settled<Self>> + Send;
 

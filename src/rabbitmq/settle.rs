@@ -138,6 +138,10 @@ impl Delivery for RabbitMqDelivery {
         self.redelivered
     }
 
+    fn subscription(&self) -> u64 {
+        self.subscription.number
+    }
+
     async fn ack(self) -> Settled<Self> {
         self.answer("ack a job of", Answer::Ack).await
     }

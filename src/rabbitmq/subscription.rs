@@ -2,7 +2,10 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -24,6 +27,8 @@ use super::{
 };
 use crate::{Error, QueueConfig, Result, limits::cut, runtime::client};
 
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
 /// A consumer; dropped, it gives back what it has not handed out.
 pub(super) struct Subscribed {
     consumer: Option<Consumer>,
@@ -35,6 +40,7 @@ pub(super) struct Subscribed {
 pub(super) struct Subscription {
     channel: Arc<OpenChannel>,
     acks: Acks,
+    pub(super) number: u64,
     pub(super) queue: String,
     pub(super) backend: RabbitMqBackend,
 }
@@ -94,6 +100,7 @@ impl Subscribed {
             subscription: Arc::new(Subscription {
                 channel,
                 acks: Acks::default(),
+                number: NUMBERS.fetch_add(1, Ordering::Relaxed),
                 queue: name.clone(),
                 backend: backend.clone(),
             }),

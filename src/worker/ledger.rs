@@ -17,12 +17,15 @@ use crate::Envelope;
 const MOST_KEPT: usize = 10_000;
 const KEPT_FOR: Duration = Duration::from_secs(3600);
 
-/// What a run is known by.
+/// What a run is known by: the job, and which of its messages, for it may have been enqueued or
+/// replayed again under its old id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     job_id: Uuid,
     attempt: u32,
     deferrals: u32,
+    enqueued_at_ms: u64,
+    failed_at_ms: Option<u64>,
 }
 
 impl Key {
@@ -31,12 +34,15 @@ impl Key {
             job_id: envelope.job_id,
             attempt: envelope.attempt,
             deferrals: envelope.deferrals,
+            enqueued_at_ms: envelope.enqueued_at_ms,
+            failed_at_ms: envelope.failure().map(|failure| failure.failed_at_ms),
         }
     }
 }
 
-// A lost connection is noticed within two heartbeats of 60 s.
-const SETTLED_FOR: Duration = Duration::from_secs(120);
+// A broker that hears nothing notices within two heartbeats, of 60 s unless told otherwise; then the
+// job comes to whoever is there.
+const SETTLED_FOR: Duration = Duration::from_secs(600);
 
 /// The runs in progress, how those ended whose settlement failed, and the last that were settled:
 /// an ack can be lost without a word, on its way or with a broker that had not written it down.
@@ -46,8 +52,15 @@ struct Pages<D> {
     jobs: HashMap<Key, Known<D>>,
     /// When each ending was kept, oldest first, also of those that were asked for since.
     kept: VecDeque<(Instant, Key)>,
-    /// When the last jobs were settled, oldest first.
-    settled: VecDeque<(Instant, Key)>,
+    /// The last jobs that were settled, oldest first.
+    settled: VecDeque<Settled>,
+}
+
+struct Settled {
+    key: Key,
+    at: Instant,
+    /// What carried the ack.
+    subscription: u64,
 }
 
 /// What is known of one key. Forgotten once nothing runs and nothing is kept.
@@ -86,18 +99,28 @@ impl<D> Ledger<D> {
         }
     }
 
-    /// Whether `delivery` came back during or after its run.
-    pub(super) fn recognise(self: &Arc<Self>, key: Key, delivery: D, now: Instant) -> Arrival<D> {
+    /// Whether `delivery` came back, by this subscription, during or after its run.
+    pub(super) fn recognise(
+        self: &Arc<Self>,
+        key: Key,
+        subscription: u64,
+        delivery: D,
+        now: Instant,
+    ) -> Arrival<D> {
         let mut pages = self.pages();
         pages.forget_old(now);
         let Some(known) = pages.jobs.get_mut(&key) else {
-            let recent = |(at, of): &(Instant, Key)| {
-                *of == key && now.saturating_duration_since(*at) <= SETTLED_FOR
+            let is_lost = |settled: &Settled| {
+                settled.key == key
+                    && settled.subscription != subscription
+                    && now.saturating_duration_since(settled.at) <= SETTLED_FOR
             };
-            return match pages.settled.iter().any(recent) {
-                true => Arrival::Settled(delivery),
-                false => Arrival::New(delivery),
+            let Some(found) = pages.settled.iter().position(is_lost) else {
+                return Arrival::New(delivery);
             };
+            // It stands for one message; its next ack makes a new one.
+            pages.settled.remove(found);
+            return Arrival::Settled(delivery);
         };
         let Some((_, ending)) = known.endings.pop() else {
             known.twins.push(delivery);
@@ -107,6 +130,19 @@ impl<D> Ledger<D> {
         Arrival::Ended(self.start(key), delivery, ending)
     }
 
+    /// The job was acked by this subscription, as far as we know.
+    pub(super) fn settled(&self, key: Key, subscription: u64, at: Instant) {
+        let mut pages = self.pages();
+        if pages.settled.len() >= MOST_KEPT {
+            pages.settled.pop_front();
+        }
+        pages.settled.push_back(Settled {
+            key,
+            at,
+            subscription,
+        });
+    }
+
     fn pages(&self) -> MutexGuard<'_, Pages<D>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,12 +150,8 @@ impl<D> Ledger<D> {
 
 impl<D> Run<D> {
     /// The job is settled, as far as we know.
-    pub(super) fn settled(&self, now: Instant) {
-        let mut pages = self.ledger.pages();
-        if pages.settled.len() >= MOST_KEPT {
-            pages.settled.pop_front();
-        }
-        pages.settled.push_back((now, self.key));
+    pub(super) fn settled(&self, subscription: u64, now: Instant) {
+        self.ledger.settled(self.key, subscription, now);
     }
 
     /// The delivery that came back last: the older ones can no longer be settled.
@@ -219,6 +251,8 @@ mod tests {
             job_id: Uuid::from_u128(number),
             attempt: 1,
             deferrals: 0,
+            enqueued_at_ms: 0,
+            failed_at_ms: None,
         }
     }
 
@@ -229,7 +263,12 @@ mod tests {
 
     /// How many of the first `count` keys the ledger still knows the end of.
     fn known(ledger: &Book, count: u128, now: Instant) -> usize {
-        let ended = |number| matches!(ledger.recognise(key(number), "", now), Arrival::Ended(..));
+        let ended = |number| {
+            matches!(
+                ledger.recognise(key(number), 0, "", now),
+                Arrival::Ended(..)
+            )
+        };
         (0..count).filter(|number| ended(*number)).count()
     }
 
@@ -291,14 +330,19 @@ mod tests {
         let (ledger, now) = (Book::default(), Instant::now());
 
         for number in 0..10_001 {
-            ledger.start(key(number)).settled(now);
+            ledger.start(key(number)).settled(0, now);
         }
 
-        let settled =
-            |number, at| matches!(ledger.recognise(key(number), "", at), Arrival::Settled(_));
+        let settled = |number, at| {
+            matches!(
+                ledger.recognise(key(number), 1, "", at),
+                Arrival::Settled(_)
+            )
+        };
         assert!(!settled(0, now), "the oldest is forgotten");
         assert!(settled(1, now) && settled(4, now + SETTLED_FOR));
-        assert!(!settled(4, now + SETTLED_FOR + Duration::from_nanos(1)));
+        assert!(!settled(4, now), "it was found");
+        assert!(!settled(5, now + SETTLED_FOR + Duration::from_nanos(1)));
     }
 
     #[test]
@@ -307,7 +351,7 @@ mod tests {
         let (first, second) = (ledger.start(key(1)), ledger.start(key(1)));
 
         for twin in ["old", "new"] {
-            let arrival = ledger.recognise(key(1), twin, now);
+            let arrival = ledger.recognise(key(1), 0, twin, now);
             assert!(matches!(arrival, Arrival::Running));
         }
 

@@ -94,15 +94,17 @@ impl<B: Backend> Puller<B> {
         }
         let envelope = delivery.envelope();
         let (key, id) = (Key::of(envelope), envelope.job_id);
-        match self.ledger.recognise(key, delivery, Instant::now()) {
+        let subscription = delivery.subscription();
+        let now = Instant::now();
+        match self.ledger.recognise(key, subscription, delivery, now) {
             Arrival::New(delivery) => return Ok(Some(delivery)),
             Arrival::Running => log::debug!("job {id} came back while it runs"),
             Arrival::Settled(delivery) => {
                 log::debug!("job {id} came back after it was settled");
-                let dispatcher = Arc::clone(&self.dispatcher);
-                self.spawn(Box::pin(
-                    async move { dispatcher.ack_again(delivery).await },
-                ))?;
+                let (dispatcher, ledger) = (Arc::clone(&self.dispatcher), Arc::clone(&self.ledger));
+                self.spawn(Box::pin(async move {
+                    dispatcher.ack_again(&ledger, delivery).await;
+                }))?;
             }
             Arrival::Ended(run, delivery, ending) => {
                 log::debug!("job {id} came back after it ran");

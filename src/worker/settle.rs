@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     dispatch::Dispatcher,
-    ledger::Run,
+    ledger::{Key, Ledger, Run},
     outcome::Outcome,
     plan::{Plan, Rules},
 };
@@ -65,8 +65,9 @@ impl Dispatcher {
             delivery = newest;
         }
         loop {
+            let subscription = delivery.subscription();
             let in_hand = match self.settle(delivery, &mut ending, &job).await {
-                Fate::Settled => return run.settled(Instant::now()),
+                Fate::Settled => return run.settled(subscription, Instant::now()),
                 Fate::Lost => None,
                 Fate::Refused(back) => {
                     future::or(self.runtime.sleep(PAUSE), self.handle.stopped()).await;
@@ -161,13 +162,16 @@ impl Dispatcher {
     }
 
     /// Acks a job that was settled before, when the answer did not arrive.
-    pub(super) async fn ack_again<D: Delivery>(&self, delivery: D) {
+    pub(super) async fn ack_again<D: Delivery>(&self, ledger: &Ledger<D>, delivery: D) {
+        let (key, subscription) = (Key::of(delivery.envelope()), delivery.subscription());
         let job = Label::of(delivery.envelope());
         if let Err(unsettled) = delivery.ack().await {
             self.handle.count(|counts| &mut counts.settle_failures);
             let error = unsettled.error.chain();
             log::warn!("{job}: cannot ack again, the broker hands it out once more: {error}");
         }
+        // It may not arrive this time either.
+        ledger.settled(key, subscription, Instant::now());
     }
 
     async fn give_back<D: Delivery>(&self, delivery: D, job: &Label) {

@@ -43,6 +43,7 @@ pub(crate) struct Handed {
     number: u32,
     envelope: Envelope,
     redelivered: bool,
+    subscription: u64,
     script: Script,
     settled: bool,
 }
@@ -64,6 +65,8 @@ impl Script {
             number,
             envelope: envelope.clone(),
             redelivered,
+            // The next one begins with a cut.
+            subscription: self.cut.load(SeqCst).into(),
             script: self.clone(),
             settled: false,
         };
@@ -138,6 +141,10 @@ impl Delivery for Handed {
 
     fn redelivered(&self) -> bool {
         self.redelivered
+    }
+
+    fn subscription(&self) -> u64 {
+        self.subscription
     }
 
     async fn ack(self) -> Settled<Self> {
