@@ -67,6 +67,11 @@ pub trait Delivery: Sized + Send + 'static {
     /// Whether the broker handed this job out before and never heard of it again.
     fn redelivered(&self) -> bool;
 
+    /// Whether the broker has taken it back, as with its connection: it hands the job out again.
+    fn is_gone(&self) -> bool {
+        false
+    }
+
     /// Which subscription of this process it came by. A job that comes back by the one on which it was
     /// acked is another job: its ack could only be lost with that subscription.
     fn subscription(&self) -> u64 {

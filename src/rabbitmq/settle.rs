@@ -138,6 +138,10 @@ impl Delivery for RabbitMqDelivery {
         self.redelivered
     }
 
+    fn is_gone(&self) -> bool {
+        !self.subscription.is_open()
+    }
+
     fn subscription(&self) -> u64 {
         self.subscription.number
     }

@@ -109,9 +109,13 @@ impl Subscribed {
 
     /// The next message, or why there will be no more.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Message>> {
-        if let Some(consumer) = &mut self.consumer {
+        while let Some(consumer) = &mut self.consumer {
             match std::task::ready!(Pin::new(consumer).poll_next(cx)) {
-                Some(Ok(message)) => return Poll::Ready(Ok(message)),
+                Some(Ok(message)) if self.subscription.is_open() => {
+                    return Poll::Ready(Ok(message));
+                }
+                // Left over from before the loss: the broker has it back.
+                Some(Ok(_)) => {}
                 Some(Err(error)) => {
                     self.consumer = None;
                     let queue = &self.subscription.queue;

@@ -74,6 +74,37 @@ pub async fn a_thousand_jobs_run_a_thousand_times_however_often_the_link_breaks(
     assert_eq!(load.runs(), 1000);
 }
 
+pub async fn what_has_not_started_is_left_to_whoever_gets_it_next(broker: Broker) {
+    const JOBS: usize = 16;
+    let relay = Relay::to(&broker.url);
+    let (direct, cut) = (
+        broker.backend().await,
+        through(&broker, &relay, RabbitMqOptions::new()).await,
+    );
+    let queue = broker.queue().prefetch(JOBS as u16);
+    let load = Load::on(&direct, queue).await;
+    load.enqueue_many(&direct, JOBS).await;
+
+    let first = load.worker(&cut, 200 * MS).concurrency(1).build().await;
+    let other = load.worker(&direct, 200 * MS).build().await.unwrap();
+    let handle = other.handle();
+    let counts = beside(first.unwrap(), async {
+        load.until_runs(1).await;
+        let all = async {
+            relay.cut();
+            load.until_done().await;
+            load.until_empty(&broker).await;
+            handle.shutdown();
+        };
+        futures_lite::future::zip(all, other.run()).await.1.unwrap();
+    })
+    .await;
+
+    // The one that ran then.
+    let repeats = load.account(&broker, counts).await;
+    assert!(repeats <= 1, "{repeats} repeats");
+}
+
 pub async fn what_is_enqueued_while_nobody_listens_is_stored_once_somebody_does(broker: Broker) {
     let relay = Relay::to(&broker.url);
     let backend = through(&broker, &relay, RabbitMqOptions::new()).await;

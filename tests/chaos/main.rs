@@ -78,6 +78,7 @@ fn main() -> ExitCode {
         ;
         ctl_trial cut:
             a_thousand_jobs_run_a_thousand_times_however_often_the_link_breaks
+            what_has_not_started_is_left_to_whoever_gets_it_next
             the_prefetch_is_as_before_and_nothing_piles_up_over_twenty_cuts
         ;
         node_trial killed:
