@@ -35,11 +35,11 @@ impl Ladders {
             let exchange = Ladder::of(envelope.priority, by_priority).exchange(seconds);
             let route = Route::by(&exchange, &ladder::routing_key(queue, seconds), queue);
             let message = || self.publisher.message(envelope);
-            match self.publisher.publish_by(route.clone(), &message).await {
+            match self.publisher.publish_by(&route, &message).await {
                 // Somebody has deleted a part of the ladder.
                 Err(Error::Unroutable { .. } | Error::Broker { .. }) => {
                     declare(&live).await?;
-                    self.publisher.publish_by(route, &message).await
+                    self.publisher.publish_by(&route, &message).await
                 }
                 verdict => verdict,
             }

@@ -9,6 +9,8 @@ pub(super) struct Route {
     pub(super) key: ShortString,
     /// Where the key is not its name.
     queue: Option<String>,
+    /// Whether what is too large is refused here, before the broker closes the channel for it.
+    pub(super) limited: bool,
 }
 
 impl Route {
@@ -18,6 +20,15 @@ impl Route {
             exchange: "".into(),
             key: queue.into(),
             queue: None,
+            limited: true,
+        }
+    }
+
+    /// To the dead-letter queue `queue`, whatever its size: it came from this broker.
+    pub(super) fn to_dead(queue: &str) -> Self {
+        Self {
+            limited: false,
+            ..Self::to(queue)
         }
     }
 
@@ -27,6 +38,7 @@ impl Route {
             exchange: exchange.into(),
             key: key.into(),
             queue: Some(queue.into()),
+            limited: true,
         }
     }
 

@@ -54,7 +54,7 @@ use self::{
     holds::Holds,
     ladders::Ladders,
     link::Link,
-    message::Compose,
+    message::{Compose, Route},
     publish::{PAUSE, Publisher},
 };
 use crate::{
@@ -290,7 +290,8 @@ impl RabbitMqBackend {
 
     async fn publish_dead(&self, queue: &str, letter: Compose<'_>) -> Result<()> {
         let dead = self.dead_queue_name(queue);
-        self.open()?.publisher.publish(&dead, letter).await
+        let publisher = &self.open()?.publisher;
+        publisher.publish(Route::to_dead(&dead), letter).await
     }
 
     /// Stores `envelope` where it waits for `delay` and then returns to its queue.
@@ -350,7 +351,9 @@ impl Backend for RabbitMqBackend {
             None => {
                 let publisher = &self.open()?.publisher;
                 let message = || publisher.message(envelope);
-                publisher.publish(&envelope.queue, &message).await
+                publisher
+                    .publish(Route::to(&envelope.queue), &message)
+                    .await
             }
         }
     }

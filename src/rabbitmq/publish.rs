@@ -68,19 +68,20 @@ impl Publisher {
         }
     }
 
-    /// Publishes to `queue`; returns when the broker has the message, or says why it has not.
+    /// Publishes straight to a queue; returns when the broker has the message, or says why it has not.
     ///
     /// What is cut off before its confirm is published again: it may be stored twice.
-    pub(super) async fn publish(&self, queue: &str, message: Compose<'_>) -> Result<()> {
+    pub(super) async fn publish(&self, route: Route, message: Compose<'_>) -> Result<()> {
+        let queue = route.queue();
         check_name(queue)?;
-        let published = self.publish_by(Route::to(queue), message);
+        let published = self.publish_by(&route, message);
         self.in_time("publish to", queue, published).await
     }
 
     /// Like [`publish`](Self::publish), for as long as it takes.
-    pub(super) async fn publish_by(&self, route: Route, message: Compose<'_>) -> Result<()> {
+    pub(super) async fn publish_by(&self, route: &Route, message: Compose<'_>) -> Result<()> {
         loop {
-            match self.try_to_publish(&route, message).await {
+            match self.try_to_publish(route, message).await {
                 Err(Error::Disconnected { .. }) if self.link.comes_back() => {}
                 verdict => return verdict,
             }
@@ -138,7 +139,7 @@ impl Publisher {
         message: Message,
     ) -> Result<InFlight> {
         let size = message.body.len();
-        if size > self.max_size {
+        if route.limited && size > self.max_size {
             return Err(Error::PayloadTooLarge {
                 queue: route.queue().into(),
                 size,

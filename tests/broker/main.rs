@@ -131,6 +131,7 @@ fn main() -> ExitCode {
         ;
         settle:
             an_ack_on_a_dead_connection_is_a_failed_settlement
+            what_exceeds_our_own_limit_can_still_be_dead
             a_broken_link_is_a_connection_lost_to_all
             settling_after_the_loss_never_succeeds
         ;

@@ -2,8 +2,8 @@
 
 use futures_lite::StreamExt;
 use queuey_rabbitmq::{
-    Backend, Delivery, Error, QueueConfig, RabbitMqBackend, RabbitMqDeliveries, RabbitMqDelivery,
-    RabbitMqOptions, Result,
+    Backend, Delivery, Envelope, Error, QueueConfig, RabbitMqBackend, RabbitMqDeliveries,
+    RabbitMqDelivery, RabbitMqOptions, Result, lapin::BasicProperties,
 };
 
 use crate::{
@@ -85,6 +85,36 @@ pub async fn a_connection_closed_by_the_operator_is_lost_to_all(broker: Broker) 
     broker.close_connections(&name);
 
     assert_lost(&broker, &backend, in_hand).await;
+}
+
+pub async fn what_exceeds_our_own_limit_can_still_be_dead(broker: Broker) {
+    let options = RabbitMqOptions::new().max_message_size(1000);
+    let backend = broker.backend_with(options).await;
+    let queue = broker.queue().prefetch(1);
+    backend.declare(std::slice::from_ref(&queue)).await.unwrap();
+    let text = serde_json::value::to_raw_value(&"x".repeat(2000)).unwrap();
+    let job = Envelope::raw("large", &queue.name, text);
+    for body in [&job.to_bytes()[..], &[b'{'; 2000]] {
+        let properties = BasicProperties::default();
+        broker.publish(&queue.name, body, properties).await;
+    }
+
+    let mut deliveries = backend.consume(&queue).await.unwrap();
+    let large = next(&mut deliveries).await;
+    let retried = large.retry(&job.next_attempt(), MS).await.unwrap_err();
+    assert!(matches!(retried.error, Error::PayloadTooLarge { .. }));
+    let large = retried.delivery.unwrap();
+    large
+        .dead_letter("too large for another try")
+        .await
+        .unwrap();
+
+    // The malformed one comes behind it.
+    nothing(&mut deliveries).await;
+    let dead = backend.dead_queue_name(&queue.name);
+    until("both", async || broker.ready(&dead).await == Some(2)).await;
+    let enqueued = backend.publish(&job, None).await.unwrap_err();
+    assert!(matches!(enqueued, Error::PayloadTooLarge { .. }));
 }
 
 pub async fn a_broken_link_is_a_connection_lost_to_all(broker: Broker) {

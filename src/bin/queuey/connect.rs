@@ -33,6 +33,8 @@ impl Connect {
         let list: Vec<_> = self.url.split(',').map(str::trim).collect();
         let options = RabbitMqOptions::new()
             .connection_name("queuey")
+            // The broker knows its own.
+            .max_message_size(usize::MAX)
             .dead_suffix(&self.dead_suffix)
             .deferred_suffix(&self.deferred_suffix);
         Ok(Admin::connect(Addresses::try_from(&list[..])?, options).await?)

@@ -17,7 +17,7 @@ use super::{
     Addresses, RabbitMqBackend, RabbitMqOptions,
     channel::OpenChannel,
     codec, declare_ladders,
-    message::{Compose, Message},
+    message::{Compose, Message, Route},
 };
 use crate::{
     Backend, Envelope, Error, QueueConfig, QueueKind, Result, limits::check_name, runtime::client,
@@ -144,7 +144,8 @@ impl Admin {
     }
 
     async fn publish(&self, queue: &str, message: Compose<'_>) -> Result<()> {
-        self.0.open()?.publisher.publish(queue, message).await
+        let publisher = &self.0.open()?.publisher;
+        publisher.publish(Route::to(queue), message).await
     }
 
     /// Waits, on whatever runtime the caller is.
