@@ -20,6 +20,15 @@ running() {
 
 signal() { "${enter[@]}" sh -c 'kill -s "$1" -- "-$0"' "$(session "$1")" "$2"; }
 
+# Waits until none of its threads runs: on a busy machine the last may take a while.
+stopped() {
+  local id
+  id=$(session "$1") || return
+  while [[ $("${enter[@]}" sh -c 'cat /proc/[0-9]*/task/[0-9]*/stat' 2>/dev/null) =~ \)\ [^TZX]\ [0-9]+\ $id\  ]]; do
+    sleep 0.05
+  done
+}
+
 gone() {
   while running "$1"; do sleep 0.05; done
 }
@@ -83,7 +92,7 @@ node() {
     start) launch_node "$number" && await_node "$number" ;;
     stop) ctl_on "$number" --quiet stop && gone "node$number" ;;
     kill) end "node$number" ;;
-    pause) signal "node$number" STOP ;;
+    pause) signal "node$number" STOP && stopped "node$number" ;;
     resume) signal "node$number" CONT ;;
     *) echo "Usage: \$RABBITMQ_NODE kill|stop|start|pause|resume [NUMBER]" >&2; return 2 ;;
   esac
