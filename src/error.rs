@@ -188,6 +188,7 @@ impl Error {
                 | Self::DelayTooLong { .. }
                 | Self::NameTooLong { .. }
                 | Self::PayloadTooLarge { .. }
+                | Self::TlsNotBuiltIn(_)
         )
     }
 }

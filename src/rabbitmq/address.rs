@@ -13,7 +13,7 @@ use crate::{Error, Result};
 ///
 /// `amqp[s]://user:password@host:port/vhost?heartbeat=…`, with `heartbeat` (seconds), `frame_max`,
 /// `channel_max` and `auth_mechanism` as the parameters. Defaults: `guest`, `guest`, `localhost`,
-/// 5672 (5671 with TLS) and the vhost `/`. Neither `Debug` nor `Display` shows the password.
+/// 5672 (5671 with TLS), the vhost `/` and a heartbeat of 30 s. Neither `Debug` nor `Display` shows the password.
 ///
 /// ```
 /// # use queuey_rabbitmq::Address;
@@ -53,6 +53,13 @@ impl Address {
     /// The virtual host, taken as it is.
     pub fn vhost(mut self, vhost: impl Into<String>) -> Self {
         self.0.vhost = vhost.into();
+        self
+    }
+
+    /// How often each side shows that it is alive, in seconds, 30 by default: silence is noticed after
+    /// twice as long. The broker may lower it; 0 leaves it to the broker.
+    pub fn heartbeat(mut self, seconds: u16) -> Self {
+        self.0.query.heartbeat = Some(seconds);
         self
     }
 

@@ -1,16 +1,14 @@
 //! Dialling: one TCP connection and its handshake, within a limit.
 
 use std::{
+    convert::Infallible,
     io,
     net::{Shutdown, TcpStream, ToSocketAddrs},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
-use async_channel::{Receiver, Sender};
+use async_channel::Receiver;
 use futures_lite::future;
 use futures_util::future::BoxFuture;
 use lapin::{
@@ -22,12 +20,17 @@ use lapin::{
 use super::{Address, Addresses, RabbitMqOptions, error::connecting, live::Live};
 use crate::{
     Error, Result,
+    latch::Latch,
     runtime::{Login, Returns, Socket, Wire, client},
 };
 
 /// What brokers allow by default. Asked for by name, lapin's buffers of 32 such frames take memory
 /// only as they fill; and a foreign message's headers, which travel in one frame, always fit.
 pub(super) const FRAME_MAX: u32 = 128 * 1024;
+
+/// A silent connection is given up after twice as long, in seconds. Asked for, as brokers may be told
+/// to want none.
+const HEARTBEAT: u16 = 30;
 
 /// A new connection to the first of `addresses` that answers.
 pub(super) fn dial_any<'a>(
@@ -60,7 +63,8 @@ async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Live> {
     if let Some(name) = &options.connection_name {
         properties = properties.with_connection_name(name.as_str().into());
     }
-    let (attempt, given_up) = Attempt::new();
+    let cut = Latch::new();
+    let attempt = Attempt(Some(cut.clone()));
     let returns = Arc::<Returns>::default();
     let (held, socket) = async_channel::bounded(1);
     let (tell, told) = async_channel::bounded(1);
@@ -68,15 +72,18 @@ async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Live> {
     let mut uri = address.uri().clone();
     let login = Login::hide(&mut uri);
     uri.query.frame_max.get_or_insert(FRAME_MAX);
+    uri.query.heartbeat.get_or_insert(HEARTBEAT);
     let dialled = Connection::connector(
         uri,
         client().runtime(),
         {
-            let returns = returns.clone();
+            let (returns, released) = (returns.clone(), socket.clone());
             async move |uri, _| {
-                let socket = open(&uri, &tls, &given_up).await.inspect_err(|error| {
-                    let _ = tell.try_send(io::Error::new(error.kind(), error.to_string()));
-                })?;
+                let socket = open(&uri, &tls, &cut, &released)
+                    .await
+                    .inspect_err(|error| {
+                        let _ = tell.try_send(io::Error::new(error.kind(), error.to_string()));
+                    })?;
                 let wire = Wire::new(socket, login.clone(), returns.clone(), Some(held.clone()));
                 Ok(AsyncTcpStream::Plain(wire))
             }
@@ -101,66 +108,57 @@ async fn dial(address: &Address, options: &RabbitMqOptions) -> Result<Live> {
             limit: options.connect_timeout,
         })?
         .map_err(connecting(&subject))?;
-    attempt.succeed();
-    Ok(Live::new(connection, returns, socket))
+    Ok(Live::new(connection, returns, socket, attempt.succeed()))
 }
 
 /// An attempt to connect. Dropped, it ends whatever lapin's thread is waiting for: nothing else
 /// would, and the thread and its socket would stay for as long as the other side is silent.
-#[derive(Debug)]
-struct Attempt {
-    succeeded: Arc<AtomicBool>,
-    _alive: Sender<()>,
-}
-
-/// Tells when an [`Attempt`] was given up.
-#[derive(Debug, Clone)]
-struct GivenUp {
-    succeeded: Arc<AtomicBool>,
-    ended: Receiver<()>,
-}
+struct Attempt(Option<Latch>);
 
 impl Attempt {
-    fn new() -> (Self, GivenUp) {
-        let (alive, ended) = async_channel::bounded(1);
-        let succeeded = Arc::<AtomicBool>::default();
-        let given_up = GivenUp {
-            succeeded: succeeded.clone(),
-            ended,
-        };
-        let attempt = Self {
-            succeeded,
-            _alive: alive,
-        };
-        (attempt, given_up)
-    }
-
-    fn succeed(self) {
-        self.succeeded.store(true, Ordering::Release);
+    /// What cuts the connection from now on.
+    fn succeed(mut self) -> Latch {
+        self.0.take().expect("only this takes it")
     }
 }
 
-impl GivenUp {
-    /// Closes `socket` when the attempt is given up.
-    async fn close(self, socket: TcpStream) {
-        let _ = self.ended.recv().await;
-        if !self.succeeded.load(Ordering::Acquire) {
-            let _ = socket.shutdown(Shutdown::Both);
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if let Some(cut) = self.0.take() {
+            cut.raise();
         }
     }
 }
 
+/// Shuts `socket` down once `cut` is raised, unless lapin lets go of it before.
+async fn shut_down(socket: TcpStream, cut: Latch, held: Receiver<Infallible>) {
+    let cut = async {
+        cut.raised().await;
+        let _ = socket.shutdown(Shutdown::Both);
+    };
+    let released = async {
+        let _closed = held.recv().await;
+    };
+    future::or(cut, released).await;
+}
+
 /// Runs on lapin's thread, which waits for it.
-async fn open(uri: &AMQPUri, tls: &OwnedTLSConfig, given_up: &GivenUp) -> io::Result<Socket> {
+async fn open(
+    uri: &AMQPUri,
+    tls: &OwnedTLSConfig,
+    cut: &Latch,
+    released: &Receiver<Infallible>,
+) -> io::Result<Socket> {
     let host = uri.authority.host.as_str();
     // Blocks this thread, which has nothing else to do, and not one more.
     let addresses = (host, uri.authority.port).to_socket_addrs()?.collect();
     let stream = future::or(client().connect(addresses), async {
-        let _ = given_up.ended.recv().await;
+        cut.raised().await;
         Err(io::ErrorKind::ConnectionAborted.into())
     })
     .await?;
-    client().run(given_up.clone().close(stream.get_ref().try_clone()?));
+    let twin = stream.get_ref().try_clone()?;
+    client().run(shut_down(twin, cut.clone(), released.clone()));
     let stream = AsyncTcpStream::Plain(stream);
     match uri.scheme {
         AMQPScheme::AMQP => Ok(stream),
@@ -168,16 +166,21 @@ async fn open(uri: &AMQPUri, tls: &OwnedTLSConfig, given_up: &GivenUp) -> io::Re
     }
 }
 
-/// Closes the connection, or gives up after some seconds: a blocked broker never answers.
+/// How long a farewell may take: a blocked broker never answers.
+pub(super) const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Closes the connection, or cuts it where the broker does not answer.
 pub(super) async fn hang_up(live: &Live) {
-    const LIMIT: Duration = Duration::from_secs(5);
     if live.is_connected() {
         let closed = async {
             let _alone = live.channels_ending.write().await;
             live.connection.close(200, "closed".into()).await
         };
-        let closed = client().timeout(LIMIT, closed).await;
+        let closed = client().timeout(FAREWELL, closed).await;
         log::debug!("connection closed: {closed:?}");
+        if closed.is_none() {
+            live.cut();
+        }
     }
 }
 

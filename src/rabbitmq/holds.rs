@@ -118,7 +118,7 @@ impl Holds {
             let publisher = &self.publisher;
             let (place, message) = (publisher.place().await, publisher.message(envelope));
             let published = publisher
-                .send(declared.lane, place, Route::to(&queue.name), message)?
+                .send(declared.lane, place, Route::to(&queue.name)?, message)?
                 .await;
             match published {
                 Ok(()) => {}

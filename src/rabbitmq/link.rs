@@ -111,7 +111,7 @@ impl Link {
 
     async fn keep(self: Arc<Self>, first: Option<Arc<Live>>) {
         let mut next = first;
-        let mut failures = 0;
+        let mut failures = None;
         loop {
             let live = match next.take() {
                 Some(live) => live,
@@ -132,32 +132,24 @@ impl Link {
             };
             let (role, addresses) = (self.role, &self.addresses);
             log::warn!("the {role} connection to {addresses} is lost: {why}");
-            failures = u32::from(since.elapsed() < SHORT_LIVED);
+            failures = Some(u32::from(since.elapsed() < SHORT_LIVED));
             self.set(State::Down);
         }
     }
 
-    /// Dials under the policy, until it gives up or the backend is closed.
-    async fn come_back(&self, mut failures: u32) -> Option<Arc<Live>> {
+    /// Dials under the policy, until it gives up or the backend is closed; `failures` is `None` where
+    /// there was no connection yet, and no policy can be against the first.
+    async fn come_back(&self, failures: Option<u32>) -> Option<Arc<Live>> {
         let (role, addresses) = (self.role, &self.addresses);
+        let mut delay = failures.is_none().then_some(Duration::ZERO);
+        let mut failures = failures.unwrap_or(0);
         let mut error = None;
         loop {
-            let attempt = Attempt {
-                failures,
-                error: error.as_ref(),
-                rebuilding: Rebuilding::Connection,
+            let pause = match delay.take() {
+                Some(delay) => Ok(delay),
+                None => self.pause(failures, error.as_ref()),
             };
-            let policy = self.options.reconnect.as_deref();
-            let verdict = match (next_delay(policy, &attempt), &error) {
-                (Ok(Some(delay)), _) => Ok(delay),
-                (Err(panic), _) => Err(panic),
-                (Ok(None), Some(error)) => Err(format!(
-                    "gave up after {failures} attempts: {}",
-                    error.chain()
-                )),
-                (Ok(None), None) => Err("the connection is lost and is not to come back".into()),
-            };
-            let delay = match verdict {
+            let delay = match pause {
                 Ok(delay) => delay,
                 Err(why) => {
                     log::error!("the {role} connection to {addresses}: {why}");
@@ -198,6 +190,31 @@ impl Link {
                     error = Some(failed);
                 }
             }
+        }
+    }
+
+    /// How long to wait before the next attempt, or why there is to be none.
+    fn pause(&self, failures: u32, error: Option<&Error>) -> Result<Duration, String> {
+        let gave_up = |error: &Error| {
+            let error = error.chain();
+            Err(format!("gave up after {failures} attempts: {error}"))
+        };
+        if let Some(error) = error
+            && error.is_permanent()
+        {
+            return gave_up(error);
+        }
+        let attempt = Attempt {
+            failures,
+            error,
+            rebuilding: Rebuilding::Connection,
+        };
+        match next_delay(self.options.reconnect.as_deref(), &attempt)? {
+            Some(delay) => Ok(delay),
+            None => match error {
+                Some(error) => gave_up(error),
+                None => Err("the connection is lost and is not to come back".into()),
+            },
         }
     }
 

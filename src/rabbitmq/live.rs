@@ -15,6 +15,7 @@ use futures_util::future::BoxFuture;
 use lapin::Connection;
 
 use super::{
+    connection::FAREWELL,
     error::{broker, lost},
     lock,
 };
@@ -40,6 +41,8 @@ pub(super) struct Live {
     socket: Receiver<Infallible>,
     /// lapin has said so, whatever becomes of the socket.
     over: Latch,
+    /// Raised, it shuts the socket down.
+    cut: Latch,
     blocked: Mutex<Option<String>>,
 }
 
@@ -48,6 +51,7 @@ impl Live {
         connection: Connection,
         returns: Arc<Returns>,
         socket: Receiver<Infallible>,
+        cut: Latch,
     ) -> Self {
         Self {
             connection,
@@ -56,8 +60,14 @@ impl Live {
             channels_ending: RwLock::new(()),
             socket,
             over: Latch::new(),
+            cut,
             blocked: Mutex::default(),
         }
+    }
+
+    /// Ends the connection without a farewell.
+    pub(super) fn cut(&self) {
+        self.cut.raise();
     }
 
     pub(super) fn is_connected(&self) -> bool {
@@ -160,5 +170,19 @@ impl Live {
         let why = or(told, ended).await;
         self.over.raise();
         why
+    }
+}
+
+impl Drop for Live {
+    /// lapin says farewell by itself, and would wait for the answer for ever.
+    fn drop(&mut self) {
+        let (socket, cut) = (self.socket.clone(), self.cut.clone());
+        if !socket.is_closed() {
+            client().run(async move {
+                if client().timeout(FAREWELL, socket.recv()).await.is_none() {
+                    cut.raise();
+                }
+            });
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use lapin::{BasicProperties, types::ShortString};
 
+use crate::{Result, limits::check_name};
+
 /// How a message gets to its queue.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
@@ -15,21 +17,22 @@ pub(super) struct Route {
 
 impl Route {
     /// Straight to `queue`.
-    pub(super) fn to(queue: &str) -> Self {
-        Self {
+    pub(super) fn to(queue: &str) -> Result<Self> {
+        check_name(queue)?;
+        Ok(Self {
             exchange: "".into(),
             key: queue.into(),
             queue: None,
             limited: true,
-        }
+        })
     }
 
     /// To the dead-letter queue `queue`, whatever its size: it came from this broker.
-    pub(super) fn to_dead(queue: &str) -> Self {
-        Self {
+    pub(super) fn to_dead(queue: &str) -> Result<Self> {
+        Ok(Self {
             limited: false,
-            ..Self::to(queue)
-        }
+            ..Self::to(queue)?
+        })
     }
 
     /// By way of `exchange`.

@@ -291,7 +291,7 @@ impl RabbitMqBackend {
     async fn publish_dead(&self, queue: &str, letter: Compose<'_>) -> Result<()> {
         let dead = self.dead_queue_name(queue);
         let publisher = &self.open()?.publisher;
-        publisher.publish(Route::to_dead(&dead), letter).await
+        publisher.publish(Route::to_dead(&dead)?, letter).await
     }
 
     /// Stores `envelope` where it waits for `delay` and then returns to its queue.
@@ -352,7 +352,7 @@ impl Backend for RabbitMqBackend {
                 let publisher = &self.open()?.publisher;
                 let message = || publisher.message(envelope);
                 publisher
-                    .publish(Route::to(&envelope.queue), &message)
+                    .publish(Route::to(&envelope.queue)?, &message)
                     .await
             }
         }

@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{
     Envelope, Error, Result,
-    limits::check_name,
     runtime::{Deadlines, client},
 };
 
@@ -73,7 +72,6 @@ impl Publisher {
     /// What is cut off before its confirm is published again: it may be stored twice.
     pub(super) async fn publish(&self, route: Route, message: Compose<'_>) -> Result<()> {
         let queue = route.queue();
-        check_name(queue)?;
         let published = self.publish_by(&route, message);
         self.in_time("publish to", queue, published).await
     }

@@ -157,6 +157,27 @@ fn refused(error: Error, queue: &QueueConfig, action: &str, user: &str) {
 }
 
 /// Needs RABBITMQCTL.
+pub async fn silence_is_noticed_within_a_minute_unless_asked_otherwise(broker: Broker) {
+    for (asked, expected) in [(None, "30"), (Some(7), "7")] {
+        let (name, address) = (broker.name(), address(&broker));
+        let address = match asked {
+            Some(seconds) => address.heartbeat(seconds),
+            None => address,
+        };
+        let options = RabbitMqOptions::new()
+            .connection_name(&*name)
+            .runtime(broker.runtime.clone());
+        let _backend = RabbitMqBackend::with_options(address, options)
+            .await
+            .unwrap();
+
+        let listed = broker.ctl(&["list_connections", "timeout", "client_properties"]);
+        let line = listed.lines().find(|line| line.contains(&name)).unwrap();
+        assert_eq!(line.split('\t').next(), Some(expected));
+    }
+}
+
+/// Needs RABBITMQCTL.
 pub async fn special_characters_work_in_a_uri_and_in_the_builder(broker: Broker) {
     let vhost = format!("v/h % {}", Uuid::new_v4().simple());
     let password = "p@ss/w:%#é?&";

@@ -193,6 +193,7 @@ fn main() -> ExitCode {
         reconnect:
             a_policy_that_panics_gives_up_the_connection_and_all_hear_why
             a_policy_that_panics_gives_up_the_subscription_alone
+            a_policy_against_every_attempt_is_not_against_the_first
         ;
         addresses:
             the_next_is_tried_when_one_does_not_answer
@@ -218,6 +219,7 @@ fn main() -> ExitCode {
         connect:
             a_user_without_the_vhost_is_told_which
             a_user_without_permissions_is_told_what_is_refused_on_which_queue
+            silence_is_noticed_within_a_minute_unless_asked_otherwise
             special_characters_work_in_a_uri_and_in_the_builder
         ;
         dead:

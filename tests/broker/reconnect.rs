@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use futures_lite::StreamExt;
 use queuey_rabbitmq::{
-    Attempt, Backend, Chain, Error, RabbitMqBackend, RabbitMqOptions, Rebuilding, ReconnectPolicy,
+    Attempt, Backend, BackoffPolicy, Chain, Error, RabbitMqBackend, RabbitMqOptions, Rebuilding,
+    ReconnectPolicy,
 };
 
 use crate::{
@@ -39,7 +40,6 @@ fn assert_named(error: &Error) {
 
 pub async fn a_policy_that_panics_gives_up_the_connection_and_all_hear_why(broker: Broker) {
     let relay = Relay::to(&broker.url);
-    // The connection that consumes is dialled under the policy from the start.
     let backend =
         RabbitMqBackend::with_options(&relay.url, options(&broker, Rebuilding::Connection));
     let backend = backend.await.unwrap();
@@ -47,14 +47,33 @@ pub async fn a_policy_that_panics_gives_up_the_connection_and_all_hear_why(broke
     backend.declare(std::slice::from_ref(&queue)).await.unwrap();
     backend.publish(&envelope(&queue, 1), None).await.unwrap();
 
-    let consumed = within("an answer", backend.consume(&queue)).await;
-    assert_named(&consumed.expect_err("no connection"));
+    let deliveries = backend.consume(&queue).await.unwrap();
     relay.cut();
     let cut_off = within("an answer", backend.publish(&envelope(&queue, 2), None)).await;
     cut_off.unwrap_err();
     let next = within("an answer", backend.publish(&envelope(&queue, 3), None)).await;
     assert_named(&next.unwrap_err());
+    drop(deliveries);
+    let consumed = within("an answer", backend.consume(&queue)).await;
+    assert_named(&consumed.expect_err("no connection"));
     within("the end", backend.close()).await.unwrap();
+}
+
+pub async fn a_policy_against_every_attempt_is_not_against_the_first(broker: Broker) {
+    let queue = broker.queue();
+    for policy in [Some(BackoffPolicy::new().max_attempts(0)), None] {
+        let options = match policy {
+            Some(policy) => RabbitMqOptions::new().reconnect_with(policy),
+            None => RabbitMqOptions::new().reconnect(None),
+        };
+        let backend = broker.backend_with(options.wait_for_broker(true)).await;
+        backend.declare(std::slice::from_ref(&queue)).await.unwrap();
+        backend.publish(&envelope(&queue, 1), None).await.unwrap();
+
+        let mut deliveries = backend.consume(&queue).await.unwrap();
+
+        assert_eq!(ack_numbers(&mut deliveries, 1).await, [1]);
+    }
 }
 
 pub async fn a_policy_that_panics_gives_up_the_subscription_alone(broker: Broker) {

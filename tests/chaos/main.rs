@@ -128,6 +128,7 @@ fn main() -> ExitCode {
         ;
         node_trial paused:
             a_broker_that_hangs_holds_nobody_for_longer_than_agreed
+            nothing_is_left_of_what_was_closed_while_the_broker_hangs
         ;
         cluster_trial cluster:
             jobs_enqueued_while_each_node_dies_in_turn_all_run

@@ -1,9 +1,12 @@
 //! The broker hangs, and its sockets stay open.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use futures_lite::future::zip;
-use queuey_rabbitmq::{Error, RabbitMqBackend};
+use queuey_rabbitmq::{Backend, Error, RabbitMqBackend};
 
 use crate::{
     heartbeat,
@@ -63,4 +66,29 @@ pub async fn a_broker_that_hangs_holds_nobody_for_longer_than_agreed(broker: Bro
     .await;
 
     load.account(&broker, counts).await;
+}
+
+/// How many connections lapin keeps in this process.
+fn kept() -> usize {
+    let names = fs::read_dir("/proc/self/task").unwrap().filter_map(|task| {
+        // A thread may end in between.
+        fs::read_to_string(task.unwrap().path().join("comm")).ok()
+    });
+    names.filter(|name| name.trim() == "lapin-io-loop").count()
+}
+
+pub async fn nothing_is_left_of_what_was_closed_while_the_broker_hangs(broker: Broker) {
+    let before = kept();
+    let (closed, dropped) = (broker.backend().await, broker.backend().await);
+    let queue = broker.queue();
+    closed.declare(std::slice::from_ref(&queue)).await.unwrap();
+    let _deliveries = closed.consume(&queue).await.unwrap();
+    assert_eq!(kept(), before + 3);
+    let away = node::pause().await;
+
+    within("the end", closed.close()).await.unwrap();
+    drop(dropped);
+
+    until("their end", async || kept() == before).await;
+    away.end().await;
 }

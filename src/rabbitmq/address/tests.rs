@@ -110,9 +110,11 @@ fn a_built_address_is_the_parsed_one() {
     let built = Address::new("::1")
         .port(99)
         .user("a@b", "p/w%:")
-        .vhost("v/h");
+        .vhost("v/h")
+        .heartbeat(0);
 
-    assert_eq!(built.0, uri("amqp://a%40b:p%2Fw%25%3A@[::1]:99/v%2fh"));
+    let parsed = uri("amqp://a%40b:p%2Fw%25%3A@[::1]:99/v%2fh?heartbeat=0");
+    assert_eq!(built.0, parsed);
     assert_eq!(Address::new("host").tls().0, uri("amqps://host"));
 }
 

@@ -145,7 +145,7 @@ impl Admin {
 
     async fn publish(&self, queue: &str, message: Compose<'_>) -> Result<()> {
         let publisher = &self.0.open()?.publisher;
-        publisher.publish(Route::to(queue), message).await
+        publisher.publish(Route::to(queue)?, message).await
     }
 
     /// Waits, on whatever runtime the caller is.
