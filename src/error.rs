@@ -95,7 +95,9 @@ pub enum Error {
         /// What ended the connection.
         source: BoxError,
     },
-    /// No answer in time. A publish may have been stored: the same job id is safe to enqueue again.
+    /// No answer in time. A publish may be stored, now or later. Whoever would then enqueue the job
+    /// again chooses its id first, with [`job_id`](crate::EnqueueOptions::job_id); its handler knows
+    /// the two by it.
     #[error("cannot {action} `{subject}`: no answer within {limit:?}, the outcome is unknown")]
     TimedOut {
         /// What was being done.
@@ -106,7 +108,7 @@ pub enum Error {
         limit: Duration,
     },
     /// The broker takes no publishes, for want of memory or disk, and did not in all that time. The
-    /// job may be stored once it does: the same job id is safe to enqueue again.
+    /// job may be stored once it does; see [`TimedOut`](Self::TimedOut).
     #[error("cannot {action} `{queue}`: blocked by the broker for {limit:?} ({reason})")]
     Blocked {
         /// What was being done.

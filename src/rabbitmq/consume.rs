@@ -113,6 +113,8 @@ fn rebuild(
         let mut failures = 0;
         let mut last = cause;
         loop {
+            // These come back, or not, under their own count.
+            backend.connected(name).await?;
             let attempt = Attempt {
                 failures,
                 error: Some(&last),
@@ -133,7 +135,7 @@ fn rebuild(
                 Err(error) if is_final(&error) => return Err(error),
                 Err(error) => {
                     log::warn!("cannot subscribe to `{name}` again: {}", error.chain());
-                    failures += 1;
+                    failures += u32::from(backend.is_connected());
                     last = error;
                 }
             }

@@ -219,6 +219,14 @@ impl RabbitMqBackend {
         started.await.map(Arc::as_ref)
     }
 
+    /// Waits until both connections are alive.
+    async fn connected(&self, queue: &str) -> Result<()> {
+        let inner = self.open()?;
+        inner.publishing.get("consume", queue).await?;
+        self.consuming().await?.get("consume", queue).await?;
+        Ok(())
+    }
+
     fn declare_all<'a>(&'a self, queues: &'a [QueueConfig]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let Inner {

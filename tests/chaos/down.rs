@@ -6,12 +6,17 @@ use std::{
 };
 
 use futures_lite::future::zip;
-use queuey_rabbitmq::{Backoff, BackoffPolicy, Error, RabbitMqBackend, RabbitMqOptions};
+use queuey_rabbitmq::{
+    Attempt, Backoff, BackoffPolicy, Error, RabbitMqBackend, RabbitMqOptions, Rebuilding,
+    ReconnectPolicy,
+};
 
 use crate::{
     load::{Load, beside},
     node, quick,
+    relay::Relay,
     support::{Broker, jobs::*, pause, until, within},
+    through,
 };
 
 pub async fn publishes_end_in_time_and_workers_stop_as_asked(broker: Broker) {
@@ -85,6 +90,72 @@ pub async fn a_bounded_policy_gives_up_and_all_hear_of_it_at_once(broker: Broker
     }
     away.end().await;
     load.account(&broker, handle.counts()).await;
+}
+
+/// So many attempts for each thing that is to come back.
+#[derive(Debug)]
+struct Attempts {
+    connection: u32,
+    consumer: u32,
+}
+
+impl ReconnectPolicy for Attempts {
+    fn next_delay(&self, attempt: &Attempt<'_>) -> Option<Duration> {
+        let most = match attempt.rebuilding {
+            Rebuilding::Connection => self.connection,
+            _ => self.consumer,
+        };
+        (attempt.failures < most).then_some(50 * MS)
+    }
+}
+
+pub async fn a_lost_connection_is_no_failed_attempt_to_subscribe(broker: Broker) {
+    let relay = Relay::to(&broker.url);
+    let policy = Attempts {
+        connection: u32::MAX,
+        consumer: 3,
+    };
+    let options = RabbitMqOptions::new().reconnect_with(policy);
+    let backend = through(&broker, &relay, options.publish_timeout(200 * MS)).await;
+    let load = Load::on(&backend, broker.queue()).await;
+
+    let worker = load.worker(&backend, MS).build().await.unwrap();
+    let counts = beside(worker, async {
+        load.enqueue_many(&backend, 10).await;
+        load.until_done().await;
+        relay.refuse(true);
+        relay.cut();
+        pause(2000 * MS).await;
+        relay.refuse(false);
+        until("an enqueue", async || load.enqueue(&backend).await.is_ok()).await;
+        load.until_done().await;
+    })
+    .await;
+
+    load.account(&broker, counts).await;
+}
+
+pub async fn a_worker_ends_when_its_connection_is_given_up(broker: Broker) {
+    let relay = Relay::to(&broker.url);
+    let policy = Attempts {
+        connection: 2,
+        consumer: u32::MAX,
+    };
+    let options = RabbitMqOptions::new().reconnect_with(policy);
+    let backend = through(&broker, &relay, options).await;
+    let load = Load::on(&backend, broker.queue()).await;
+    let worker = load.worker(&backend, MS).build().await.unwrap();
+
+    let cut = async {
+        load.enqueue(&backend).await.unwrap();
+        load.until_done().await;
+        relay.refuse(true);
+        relay.cut();
+    };
+    let (end, ()) = zip(within("the end", worker.run()), cut).await;
+
+    let end = end.unwrap_err();
+    assert!(matches!(end, Error::Disconnected { .. }), "{end:?}");
 }
 
 async fn connect(broker: &Broker, options: RabbitMqOptions) -> Result<RabbitMqBackend, Error> {

@@ -110,6 +110,8 @@ fn main() -> ExitCode {
             publishes_end_in_time_and_workers_stop_as_asked
             a_bounded_policy_gives_up_and_all_hear_of_it_at_once
             a_backend_told_to_wait_connects_once_the_broker_is_there
+            a_lost_connection_is_no_failed_attempt_to_subscribe
+            a_worker_ends_when_its_connection_is_given_up
         ;
         ctl_trial channel:
             jobs_all_run_while_their_channels_are_closed
