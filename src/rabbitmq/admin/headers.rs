@@ -3,6 +3,13 @@
 use lapin::types::{AMQPValue, FieldTable};
 use serde_json::{Map, Value, json};
 
+use crate::rabbitmq::topology::Declaration;
+
+/// The arguments of `queue`, as the management API shows them.
+pub fn arguments_json(queue: &Declaration) -> Value {
+    to_json(&queue.arguments)
+}
+
 pub(super) fn to_json(table: &FieldTable) -> Value {
     let fields = table.inner().iter();
     Value::Object(

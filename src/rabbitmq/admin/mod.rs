@@ -1,5 +1,7 @@
 //! [`Admin`]: what an operator does to queues by AMQP alone; the feature `cli`.
 
+mod check;
+mod differences;
 mod headers;
 mod letter;
 mod pass;
@@ -9,9 +11,14 @@ use std::time::Duration;
 
 use lapin::{options::QueueDeclareOptions, types::FieldTable};
 
+pub use check::{Publishing, Right, Terms};
+pub use differences::Difference;
+pub use headers::arguments_json;
 pub use letter::Letter;
 pub use pass::Pass;
 pub use rewrite::{with_attempt, with_queue};
+
+use check::{NOT_FOUND, refusal};
 
 use super::{
     Addresses, RabbitMqBackend, RabbitMqOptions,
@@ -53,7 +60,6 @@ impl Admin {
 
     /// What AMQP tells of `queue`; `None` when there is no such queue.
     pub async fn depth(&self, queue: &str) -> Result<Option<Depth>> {
-        const NOT_FOUND: u16 = 404;
         check_name(queue)?;
         let live = self.0.open()?.publishing.get("look at", queue).await?;
         // Of its own: the broker closes it when there is no such queue.
@@ -69,10 +75,8 @@ impl Admin {
                     ready: found.message_count(),
                     consumers: found.consumer_count(),
                 })),
-                Err(error) => match error.kind() {
-                    lapin::ErrorKind::ProtocolError(answer) if answer.get_id() == NOT_FOUND => {
-                        Ok(None)
-                    }
+                Err(error) => match refusal(&error) {
+                    Some((NOT_FOUND, _)) => Ok(None),
                     _ => Err(error),
                 },
             }
