@@ -5,18 +5,21 @@
 mod support;
 
 mod dead;
+mod doctor;
 mod enqueue;
+mod management;
+mod policies;
 mod replay;
 mod status;
 mod tool;
 
 use std::process::ExitCode;
 
-use support::{On, broker_trial};
+use support::{On, broker_trial, ctl_trial, management_trial, since};
 
 macro_rules! facts {
-    ($($file:ident: $($fact:ident)+;)+) => {
-        vec![$($(broker_trial(
+    ($trial:ident, $($file:ident: $($fact:ident)+;)+) => {
+        vec![$($($trial(
             concat!(stringify!($file), "::", stringify!($fact)).into(),
             On::AsyncGlobalExecutor,
             $file::$fact,
@@ -25,7 +28,8 @@ macro_rules! facts {
 }
 
 fn main() -> ExitCode {
-    let trials = facts! {
+    let mut trials = facts! {
+        broker_trial,
         dead:
             a_list_takes_nothing_away_and_keeps_the_order
             filters_choose_by_type_cause_error_age_and_attempt
@@ -60,6 +64,57 @@ fn main() -> ExitCode {
             a_broker_that_is_away_is_an_exit_status
             completions_and_manual_need_no_broker
         ;
+        doctor:
+            a_healthy_queue_has_no_finding
+            every_foreign_argument_is_told
+            another_kind_is_told
+            a_queue_that_is_missing_stays_missing
+            what_lies_on_a_queue_is_told
+            odd_terms_of_the_connection_are_told
+        ;
     };
-    support::run("cli", trials)
+    trials.extend(facts! {
+        ctl_trial,
+        doctor:
+            a_user_without_rights_hears_which
+        ;
+    });
+    trials.extend(facts! {
+        management_trial,
+        management:
+            a_status_needs_no_names
+            a_healthy_queue_has_no_finding
+            a_job_in_hand_for_long_is_told
+            a_default_queue_type_is_told
+            a_user_who_may_not_ask_is_told
+        ;
+        policies:
+            policies_that_bite_are_told
+            what_a_policy_means_depends_on_the_version
+            a_foreign_hold_queue_is_told
+        ;
+    });
+    trials.extend(since(
+        (4, 0),
+        facts! {
+            management_trial,
+            policies:
+                policies_of_quorum_queues_are_told
+            ;
+        },
+    ));
+    let together = support::run("cli", trials);
+    // What stops the whole broker has it to itself.
+    let alone = facts! {
+        management_trial,
+        management:
+            an_alarm_is_told
+        ;
+    };
+    let alone = support::run_alone("cli", alone);
+    if together == ExitCode::SUCCESS {
+        alone
+    } else {
+        together
+    }
 }

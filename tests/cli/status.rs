@@ -22,7 +22,9 @@ pub async fn counts_are_shown(broker: Broker) {
     let table = printed(&broker, &["status", &queue.name, "--hold", "20s"]).await;
 
     let expected = json!({
-        "queue": queue.name, "ready": 0, "consumers": 0, "dead": 2, "waiting": null, "unacked": null,
+        "queue": queue.name, "ready": 0, "consumers": 0, "dead": 2, "waiting": null,
+        "due_within_ms": null, "unacked": null, "publish_per_second": null,
+        "deliver_per_second": null, "ack_per_second": null,
     });
     assert_eq!(lines, [expected]);
     assert_eq!(table, format!("{}\t0\t0\t2\t0\n", queue.name));
@@ -43,11 +45,13 @@ pub async fn a_missing_queue_is_named(broker: Broker) {
 
 pub async fn a_broker_that_is_away_is_an_exit_status(broker: Broker) {
     let output = run(&broker, &["status", "q", "--url", "amqp://127.0.0.1:1"]).await;
-    let usage = run(&broker, &["status"]).await;
+    let usage = run(&broker, &["status", "--hold", "soon"]).await;
+    let nameless = run(&broker, &["status"]).await;
 
     assert_eq!(output.status.code(), Some(4));
     assert!(text(&output.stderr).contains("127.0.0.1:1"), "{output:?}");
     assert_eq!(usage.status.code(), Some(2));
+    assert_eq!(nameless.status.code(), Some(2));
 }
 
 pub async fn completions_and_manual_need_no_broker(broker: Broker) {

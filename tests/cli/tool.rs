@@ -17,6 +17,7 @@ pub fn command(broker: &Broker, arguments: &[&str]) -> Command {
     command
         .args(arguments)
         .env("AMQP_URL", &broker.url)
+        .env_remove("QUEUEY_MANAGEMENT_URL")
         .stdin(Stdio::null());
     command
 }

@@ -99,6 +99,18 @@ where
     needing("RABBITMQCTL", broker_trial(name, on, test))
 }
 
+/// A test on a real broker with its management API, that is also its operator.
+pub fn management_trial<F>(
+    name: String,
+    on: On,
+    test: impl Fn(Broker) -> F + Send + 'static,
+) -> Trial
+where
+    F: Future<Output = ()>,
+{
+    needing("RABBITMQ_MANAGEMENT_URL", ctl_trial(name, on, test))
+}
+
 /// A test on a real broker that also ends and starts it.
 pub fn node_trial<F>(name: String, on: On, test: impl Fn(Broker) -> F + Send + 'static) -> Trial
 where

@@ -3,7 +3,7 @@
 use clap::Args;
 use queuey_rabbitmq::{Addresses, RabbitMqOptions, admin::Admin, topology};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, management::Management};
 
 #[derive(Debug, Args)]
 pub(crate) struct Connect {
@@ -17,6 +17,17 @@ pub(crate) struct Connect {
         value_name = "URL"
     )]
     url: String,
+    /// Where the management API of the broker is, which knows what AMQP does not tell: which queues
+    /// there are, what workers have in hand, policies. User and password are those of --url if it
+    /// has none
+    #[arg(
+        long,
+        global = true,
+        env = "QUEUEY_MANAGEMENT_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    management_url: Option<String>,
     /// Print JSON, one object per line
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -30,7 +41,7 @@ pub(crate) struct Connect {
 
 impl Connect {
     pub(crate) async fn admin(&self) -> Result<Admin, Failure> {
-        let list: Vec<_> = self.url.split(',').map(str::trim).collect();
+        let list: Vec<_> = self.addresses().collect();
         let options = RabbitMqOptions::new()
             .connection_name("queuey")
             // The broker knows its own.
@@ -38,5 +49,16 @@ impl Connect {
             .dead_suffix(&self.dead_suffix)
             .deferred_suffix(&self.deferred_suffix);
         Ok(Admin::connect(Addresses::try_from(&list[..])?, options).await?)
+    }
+
+    /// The management API, if it is known where that is.
+    pub(crate) fn management(&self) -> Result<Option<Management>, Failure> {
+        let first = self.addresses().next().unwrap_or_default();
+        let new = |url| Management::new(url, first).map_err(Failure::Usage);
+        self.management_url.as_deref().map(new).transpose()
+    }
+
+    fn addresses(&self) -> impl Iterator<Item = &str> {
+        self.url.split(',').map(str::trim)
     }
 }

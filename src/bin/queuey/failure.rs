@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     Missing(String),
     Unreachable(String),
     Partly(String),
+    /// The findings are told already.
+    Found,
     /// Whoever reads our output has seen enough.
     Unread,
 }
@@ -30,6 +32,7 @@ impl Failure {
             Self::Missing(text) => (3, text),
             Self::Unreachable(text) => (4, text),
             Self::Partly(text) => (5, text),
+            Self::Found => return ExitCode::FAILURE,
             Self::Unread => return ExitCode::SUCCESS,
         };
         anstream::eprintln!("\u{1b}[1;31merror:\u{1b}[0m {text}");

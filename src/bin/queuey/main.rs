@@ -3,12 +3,15 @@
 mod cause;
 mod connect;
 mod dead;
+mod doctor;
 mod enqueue;
 mod failure;
 mod filter;
+mod management;
 mod mv;
 mod output;
 mod peek;
+mod queues;
 mod self_description;
 mod status;
 mod story;
@@ -26,13 +29,14 @@ const AFTER: &str = "\
 Examples:
   export AMQP_URL=amqp://user:password@broker.example/prod
   queuey status emails reports
+  queuey doctor emails
   queuey dead list emails --type welcome --error timeout
   queuey dead replay emails --type welcome --rate 50
   queuey enqueue emails welcome '{\"user\":7}' --delay 10m
 
 Exit status:
   0  done
-  1  failed
+  1  failed; of doctor: it has found an error or a warning
   2  wrong usage
   3  a queue does not exist
   4  the broker cannot be reached, or refuses access
@@ -40,7 +44,7 @@ Exit status:
 
 /// Looks after the queues of queuey-rabbitmq: what waits, what is dead, and how to run it again.
 ///
-/// All of it works over AMQP alone. Output is a table on a terminal, tab-separated lines in a pipe,
+/// All of it works over AMQP alone; status and doctor know more with --management-url. Output is a table on a terminal, tab-separated lines in a pipe,
 /// and with --json one JSON object per line.
 #[derive(Debug, Parser)]
 #[command(name = "queuey", version, after_help = AFTER, max_term_width = 100)]
@@ -54,6 +58,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Status(status::Status),
+    Doctor(doctor::Doctor),
     #[command(subcommand)]
     Dead(dead::Dead),
     Enqueue(enqueue::Enqueue),
@@ -80,6 +85,7 @@ async fn on_broker(connect: Connect, command: Command) -> Result<(), Failure> {
     let admin = connect.admin().await?;
     let done = match command {
         Command::Status(command) => command.run(&admin, &connect).await,
+        Command::Doctor(command) => command.run(&admin, &connect).await,
         Command::Dead(command) => command.run(&admin, &connect).await,
         Command::Enqueue(command) => command.run(&admin, &connect).await,
         Command::Peek(command) => command.run(&admin, &connect).await,
