@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_lite::StreamExt;
@@ -30,6 +30,8 @@ use crate::{
 const PREFETCH: u16 = 256;
 /// After such a silence the queue is asked whether there is more.
 const SILENCE: Duration = Duration::from_secs(1);
+/// So long it may take until what was given back is there, unless somebody else takes it.
+const BACK: Duration = Duration::from_secs(5);
 /// So many silences in a row with messages on the queue are an error.
 const SILENCES: u32 = 30;
 
@@ -174,6 +176,12 @@ impl Pass {
             multiple: true,
             requeue: true,
         };
+        let kept: usize = self
+            .kept
+            .iter()
+            .map(|it| it.count.load(Ordering::Relaxed))
+            .sum();
+        let before = self.ready().await?;
         for kept in &self.kept {
             let tag = kept.last.load(Ordering::Relaxed);
             if tag == 0 {
@@ -185,12 +193,23 @@ impl Pass {
                 .ask("give back messages of", &self.queue, nacked)
                 .await?;
         }
+        // A busy quorum queue of 4.0 has acks wait in the channel, and forgets them with it. They go
+        // out before what is given back.
+        let began = Instant::now();
+        while self.ready().await? < before + kept && began.elapsed() < BACK {
+            client().sleep(SILENCE / 20).await;
+        }
         // Its answer tells that the broker has read all that was settled before.
         let closed = self.channel.close(200, "done".into());
         self.channel
             .live
             .ask("give back messages of", &self.queue, closed)
             .await
+    }
+
+    async fn ready(&self) -> Result<usize> {
+        let depth = self.admin.depth(&self.queue).await?;
+        Ok(depth.map_or(0, |depth| depth.ready as usize))
     }
 
     async fn subscribe(&self) -> Result<Turn> {
