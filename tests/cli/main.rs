@@ -1,6 +1,10 @@
 //! The program `queuey`, as a script runs it.
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+#[cfg(unix)]
+#[allow(dead_code, reason = "each suite uses its part")]
+#[path = "../support/relay.rs"]
+mod relay;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -11,14 +15,19 @@ mod management;
 mod policies;
 mod replay;
 mod status;
+mod tail;
+#[cfg(unix)]
+mod terminal;
 mod tool;
+#[cfg(unix)]
+mod top;
 
 use std::process::ExitCode;
 
 use support::{On, broker_trial, ctl_trial, management_trial, since};
 
 macro_rules! facts {
-    ($trial:ident, $($file:ident: $($fact:ident)+;)+) => {
+    ($trial:ident; $($file:ident: $($fact:ident)+;)+) => {
         vec![$($($trial(
             concat!(stringify!($file), "::", stringify!($fact)).into(),
             On::AsyncGlobalExecutor,
@@ -28,8 +37,7 @@ macro_rules! facts {
 }
 
 fn main() -> ExitCode {
-    let mut trials = facts! {
-        broker_trial,
+    let mut trials = facts! { broker_trial;
         dead:
             a_list_takes_nothing_away_and_keeps_the_order
             filters_choose_by_type_cause_error_age_and_attempt
@@ -64,6 +72,10 @@ fn main() -> ExitCode {
             a_broker_that_is_away_is_an_exit_status
             completions_and_manual_need_no_broker
         ;
+        tail:
+            silence_is_explained_and_control_c_ends_it
+            a_missing_queue_is_not_watched
+        ;
         doctor:
             a_healthy_queue_has_no_finding
             every_foreign_argument_is_told
@@ -73,14 +85,12 @@ fn main() -> ExitCode {
             odd_terms_of_the_connection_are_told
         ;
     };
-    trials.extend(facts! {
-        ctl_trial,
+    trials.extend(facts! { ctl_trial;
         doctor:
             a_user_without_rights_hears_which
         ;
     });
-    trials.extend(facts! {
-        management_trial,
+    trials.extend(facts! { management_trial;
         management:
             a_status_needs_no_names
             a_healthy_queue_has_no_finding
@@ -96,17 +106,34 @@ fn main() -> ExitCode {
     });
     trials.extend(since(
         (4, 0),
-        facts! {
-            management_trial,
+        facts! { management_trial;
             policies:
                 policies_of_quorum_queues_are_told
             ;
         },
     ));
+    trials.extend(facts! { ctl_trial;
+        tail:
+            jobs_pass_by_and_stay
+            a_type_is_chosen
+        ;
+    });
+    #[cfg(unix)]
+    trials.extend(facts! { broker_trial;
+        top:
+            counts_change_as_jobs_come_and_die
+            a_dead_job_is_told_and_replayed
+            no_terminal_is_too_small
+            control_c_and_sigterm_restore_the_terminal
+            a_lost_connection_comes_back
+            a_silent_broker_does_not_hold_the_screen
+            colours_can_be_refused
+            a_pipe_is_told_of_status
+        ;
+    });
     let together = support::run("cli", trials);
     // What stops the whole broker has it to itself.
-    let alone = facts! {
-        management_trial,
+    let alone = facts! { management_trial;
         management:
             an_alarm_is_told
         ;

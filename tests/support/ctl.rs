@@ -25,13 +25,18 @@ impl Broker {
 
     /// A vhost of the test's own where a queue without a type is a quorum queue.
     pub async fn quorum_vhost(&self) -> Self {
+        self.vhost(&["--default-queue-type", "quorum"]).await
+    }
+
+    /// A vhost of the test's own, made with these options.
+    pub async fn vhost(&self, options: &[&str]) -> Self {
         let name = format!("test.{}", Uuid::new_v4().simple());
         let mut url = Url::parse(&self.url).unwrap();
         let user = match url.username() {
             "" => "guest".to_owned(),
             user => user.to_owned(),
         };
-        self.ctl(&["add_vhost", &name, "--default-queue-type", "quorum"]);
+        self.ctl(&[&["add_vhost", &name], options].concat());
         self.ctl_later(&["delete_vhost", &name]);
         self.ctl(&["set_permissions", "--vhost", &name, &user, ".*", ".*", ".*"]);
         url.set_path(&name);

@@ -41,14 +41,19 @@ pub(crate) struct Connect {
 
 impl Connect {
     pub(crate) async fn admin(&self) -> Result<Admin, Failure> {
-        let list: Vec<_> = self.addresses().collect();
         let options = RabbitMqOptions::new()
             .connection_name("queuey")
             // The broker knows its own.
             .max_message_size(usize::MAX)
             .dead_suffix(&self.dead_suffix)
             .deferred_suffix(&self.deferred_suffix);
-        Ok(Admin::connect(Addresses::try_from(&list[..])?, options).await?)
+        Ok(Admin::connect(self.brokers()?, options).await?)
+    }
+
+    /// Where the broker is; displayed, without the password.
+    pub(crate) fn brokers(&self) -> Result<Addresses, Failure> {
+        let list: Vec<_> = self.addresses().collect();
+        Ok(Addresses::try_from(&list[..])?)
     }
 
     /// The management API, if it is known where that is.

@@ -25,6 +25,18 @@ impl Failure {
         ))
     }
 
+    /// What went wrong, without the exit status.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Failed(text)
+            | Self::Usage(text)
+            | Self::Missing(text)
+            | Self::Unreachable(text)
+            | Self::Partly(text) => text,
+            Self::Found | Self::Unread => String::new(),
+        }
+    }
+
     pub(crate) fn report(self) -> ExitCode {
         let (status, text) = match self {
             Self::Failed(text) => (1, text),

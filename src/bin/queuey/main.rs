@@ -15,6 +15,8 @@ mod queues;
 mod self_description;
 mod status;
 mod story;
+mod tail;
+mod top;
 mod transfer;
 
 use std::process::ExitCode;
@@ -30,6 +32,7 @@ Examples:
   export AMQP_URL=amqp://user:password@broker.example/prod
   queuey status emails reports
   queuey doctor emails
+  queuey top emails reports
   queuey dead list emails --type welcome --error timeout
   queuey dead replay emails --type welcome --rate 50
   queuey enqueue emails welcome '{\"user\":7}' --delay 10m
@@ -63,6 +66,8 @@ enum Command {
     Dead(dead::Dead),
     Enqueue(enqueue::Enqueue),
     Peek(peek::Peek),
+    Tail(tail::Tail),
+    Top(top::Top),
     Move(mv::Move),
     Completions(self_description::Completions),
     Man(self_description::Man),
@@ -73,6 +78,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Completions(command) => command.run(),
         Command::Man(command) => command.run(),
+        Command::Top(command) => Runtime::default().block_on(Box::pin(command.run(&cli.connect))),
         command => Runtime::default().block_on(Box::pin(on_broker(cli.connect, command))),
     };
     match done {
@@ -90,7 +96,8 @@ async fn on_broker(connect: Connect, command: Command) -> Result<(), Failure> {
         Command::Enqueue(command) => command.run(&admin, &connect).await,
         Command::Peek(command) => command.run(&admin, &connect).await,
         Command::Move(command) => command.run(&admin, &connect).await,
-        Command::Completions(_) | Command::Man(_) => Ok(()),
+        Command::Tail(command) => command.run(&admin, &connect).await,
+        Command::Completions(_) | Command::Man(_) | Command::Top(_) => Ok(()),
     };
     let closed = admin.close().await;
     done?;

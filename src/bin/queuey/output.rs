@@ -56,8 +56,13 @@ impl Table {
         Ok(())
     }
 
-    pub(crate) fn end(mut self) -> Result<(), Failure> {
+    /// Lets readers have what there is so far.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.out.flush()?)
+    }
+
+    pub(crate) fn end(mut self) -> Result<(), Failure> {
+        self.flush()
     }
 }
 
@@ -80,8 +85,13 @@ impl Lines {
         Ok(writeln!(self.0)?)
     }
 
-    pub(crate) fn end(mut self) -> Result<(), Failure> {
+    /// Lets readers have what there is so far.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.0.flush()?)
+    }
+
+    pub(crate) fn end(mut self) -> Result<(), Failure> {
+        self.flush()
     }
 }
 
@@ -113,12 +123,7 @@ pub(crate) struct Record<'a> {
 
 impl<'a> Record<'a> {
     pub(crate) fn of(letter: &'a Letter) -> Self {
-        let is_job = letter.envelope.is_some();
-        // A line break in a body would end the line.
-        let raw = is_job && !letter.body.contains(&b'\n') && !letter.body.contains(&b'\r');
-        let job = raw
-            .then(|| serde_json::from_slice(&letter.body).ok())
-            .flatten();
+        let job = letter.envelope.as_ref().and_then(|_| raw(&letter.body));
         let failure = letter.envelope.as_ref().and_then(|job| job.failure());
         let mut headers = letter.headers_json();
         if failure.is_some()
@@ -136,6 +141,12 @@ impl<'a> Record<'a> {
             job,
         }
     }
+}
+
+/// The body of a job as it is, if it can stand in a line: a line break would end that.
+pub(crate) fn raw(body: &[u8]) -> Option<&RawValue> {
+    let is_line = !body.contains(&b'\n') && !body.contains(&b'\r');
+    is_line.then(|| serde_json::from_slice(body).ok()).flatten()
 }
 
 /// The columns that tell one message from another.

@@ -48,7 +48,7 @@ pub(crate) struct Counts {
 }
 
 /// Whether one message is where it was meant to be; if not, which and why.
-type Outcome = Result<(), (String, Error)>;
+pub(crate) type Outcome = Result<(), (String, Error)>;
 type InFlight<'a> = FuturesUnordered<BoxFuture<'a, Outcome>>;
 
 /// Publishes what matches, each message once, and removes what is stored. Killed midway, it leaves
@@ -115,7 +115,7 @@ impl Transfer<'_> {
 }
 
 /// Stores `letter` where it is to be, and only then removes it from where it was.
-async fn one(admin: &Admin, how: &How, letter: Letter) -> Outcome {
+pub(crate) async fn one(admin: &Admin, how: &How, letter: Letter) -> Outcome {
     let stored = match how {
         How::Replay { keep_attempt } => admin.replay(&letter, *keep_attempt).await,
         How::Move { to } => admin.copy(&letter, to).await,

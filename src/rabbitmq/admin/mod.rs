@@ -6,6 +6,7 @@ mod headers;
 mod letter;
 mod pass;
 mod rewrite;
+mod trace;
 
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ pub use headers::arguments_json;
 pub use letter::Letter;
 pub use pass::Pass;
 pub use rewrite::{with_attempt, with_queue};
+pub use trace::{Passage, Trace, Traced};
 
 use check::{NOT_FOUND, refusal};
 
@@ -92,6 +94,12 @@ impl Admin {
                 .map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Copies of what is handed to consumers of `queue` from now on and, with `published`, of what
+    /// is published to it. They come while the broker's operator has tracing on.
+    pub async fn trace(&self, queue: &str, published: bool) -> Result<Trace> {
+        Trace::start(self, queue, published).await
     }
 
     /// Takes `queue` for declared as this, so that jobs can wait for it; only what quorum queues

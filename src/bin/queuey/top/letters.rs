@@ -1,0 +1,109 @@
+//! Dead letters for the screen: looked at, and replayed one by one.
+
+use queuey_rabbitmq::{Chain, Error, admin::Admin};
+
+use super::state::{Entry, Loaded, Question};
+use crate::{
+    output::letter_row,
+    story::story,
+    transfer::{How, one},
+};
+
+/// So many are shown of a queue.
+const SHOWN: usize = 100;
+/// So many are looked at to find one that was shown: others may have come before it since.
+const SEARCHED: usize = 10_000;
+/// What is shown of a story, in characters; a payload may have megabytes.
+const TOLD: usize = 64 * 1024;
+
+/// What came of a question to the broker.
+pub(crate) struct Answer<T> {
+    pub(crate) answer: T,
+    /// The connection is lost.
+    pub(crate) lost: Option<String>,
+}
+
+/// The first dead letters of `queue`, which has them back.
+pub(crate) async fn load(admin: &Admin, queue: &str) -> Answer<Loaded> {
+    match read(admin, queue).await {
+        Ok(answer) => Answer { answer, lost: None },
+        Err(error) => {
+            let text = Chain(&error).to_string();
+            Answer {
+                lost: is_lost(&error).then(|| text.clone()),
+                answer: Loaded::Failed(text),
+            }
+        }
+    }
+}
+
+async fn read(admin: &Admin, queue: &str) -> queuey_rabbitmq::Result<Loaded> {
+    let dead = admin.backend().dead_queue_name(queue);
+    let Some(mut pass) = admin.pass(&dead).await? else {
+        return Ok(Loaded::Failed(format!("there is no queue {dead}")));
+    };
+    let mut entries = vec![];
+    while entries.len() < SHOWN
+        && let Some(letter) = pass.next().await?
+    {
+        let mut cells = letter_row(&letter).into_iter();
+        let mut cell = || cells.next().unwrap_or_default();
+        let (id, cells) = (cell(), [cell(), cell(), cell(), cell(), cell()]);
+        entries.push(Entry {
+            id,
+            cells,
+            story: story(&letter).chars().take(TOLD).collect(),
+            is_job: letter.envelope.is_some(),
+        });
+        letter.keep();
+    }
+    let total = pass.total().into();
+    pass.end().await?;
+    Ok(Loaded::First(entries, total))
+}
+
+/// Publishes one dead job to its own queue, confirmed, and then removes it; tells how it went.
+pub(crate) async fn replay(admin: &Admin, which: &Question) -> Answer<String> {
+    match find_and_replay(admin, which).await {
+        Ok(answer) => Answer { answer, lost: None },
+        Err(error) => {
+            let text = Chain(&error).to_string();
+            Answer {
+                lost: is_lost(&error).then(|| text.clone()),
+                answer: format!("not replayed: {text}"),
+            }
+        }
+    }
+}
+
+async fn find_and_replay(admin: &Admin, which: &Question) -> queuey_rabbitmq::Result<String> {
+    let dead = admin.backend().dead_queue_name(&which.queue);
+    let Some(mut pass) = admin.pass(&dead).await? else {
+        return Ok(format!("not replayed: there is no queue {dead}"));
+    };
+    let mut replayed = None;
+    for _ in 0..SEARCHED {
+        let Some(letter) = pass.next().await? else {
+            break;
+        };
+        let job = letter.envelope.as_ref();
+        if job.is_some_and(|job| job.job_id.to_string() == which.id) {
+            let how = How::Replay {
+                keep_attempt: false,
+            };
+            replayed = Some(one(admin, &how, letter).await);
+            break;
+        }
+        letter.keep();
+    }
+    pass.end().await?;
+    match replayed {
+        None => Ok(format!("not replayed: {} is no longer there", which.id)),
+        Some(Ok(())) => Ok(format!("replayed {}", which.id)),
+        Some(Err((_, error))) => Err(error),
+    }
+}
+
+fn is_lost(error: &Error) -> bool {
+    matches!(error, Error::Disconnected { .. } | Error::Closed)
+}
