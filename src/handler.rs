@@ -50,7 +50,7 @@ pub trait JobHandler: Send + Sync + 'static {
 pub struct JobContext {
     /// Stable over retries and deferrals.
     pub job_id: Uuid,
-    /// [`Job::NAME`].
+    /// [`Job::NAME`], or what the handler of raw jobs is registered for.
     pub job_type: &'static str,
     /// The queue the job belongs to.
     pub queue: &'static str,
@@ -75,12 +75,8 @@ pub struct JobContext {
 impl JobContext {
     /// A context to test a handler with; never cancelled but by [`with_cancel`](Self::with_cancel).
     pub fn new<J: Job>(attempt: u32, max_attempts: u32) -> Self {
-        Self::first::<J>(Uuid::new_v4(), attempt, max_attempts, Latch::new())
-    }
-
-    fn first<J: Job>(job_id: Uuid, attempt: u32, max_attempts: u32, cancel: Latch) -> Self {
         Self {
-            job_id,
+            job_id: Uuid::new_v4(),
             job_type: J::NAME,
             queue: J::QUEUE.name(),
             attempt,
@@ -91,24 +87,31 @@ impl JobContext {
             correlation_id: None,
             redelivered: false,
             last_failure: None,
-            cancel,
+            cancel: Latch::new(),
         }
     }
 
-    pub(crate) fn of<J: Job>(
+    pub(crate) fn of(
+        job_type: &'static str,
+        queue: &'static str,
         envelope: &Envelope,
         max_attempts: u32,
         redelivered: bool,
         cancel: Latch,
     ) -> Self {
         Self {
+            job_id: envelope.job_id,
+            job_type,
+            queue,
+            attempt: envelope.attempt,
+            max_attempts,
             deferrals: envelope.deferrals,
             priority: envelope.priority,
             age: envelope.age(),
             correlation_id: envelope.correlation_id.clone(),
             redelivered,
             last_failure: envelope.failure.clone(),
-            ..Self::first::<J>(envelope.job_id, envelope.attempt, max_attempts, cancel)
+            cancel,
         }
     }
 

@@ -15,8 +15,8 @@ use super::{
     registry::{Entry, Registry},
 };
 use crate::{
-    Backend, DeadLetterHook, FnHandler, Job, JobContext, JobError, JobHandler, QueueConfig,
-    QueueSet, Result, RetryPolicy, Runtime,
+    Backend, DeadLetterHook, Envelope, FnHandler, Job, JobContext, JobError, JobHandler,
+    QueueConfig, QueueSet, Result, RetryPolicy, Runtime,
 };
 
 /// Sets up a [`Worker`]. Of two calls to one setter, the last wins.
@@ -25,6 +25,7 @@ pub struct WorkerBuilder<Q, B> {
     backend: B,
     queues: Vec<Q>,
     handlers: Vec<(Q, Entry)>,
+    fallback: Option<(Q, Entry)>,
     queue_overrides: HashMap<Q, RetryPolicy>,
     job_overrides: HashMap<&'static str, RetryPolicy>,
     concurrency: Option<usize>,
@@ -42,6 +43,7 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
             backend,
             queues: Q::all().to_vec(),
             handlers: Vec::new(),
+            fallback: None,
             queue_overrides: HashMap::new(),
             job_overrides: HashMap::new(),
             concurrency: None,
@@ -71,6 +73,31 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
         R: Future<Output = Result<(), JobError>> + Send,
     {
         self.handler(FnHandler::new(run))
+    }
+
+    /// Runs the jobs of the type of this name with a closure that gets them undecoded, for programs
+    /// that know the type at run time alone.
+    ///
+    /// `queue` is where they belong, for the retry policy and the level deferred jobs return at.
+    pub fn raw_handler_fn<F, R>(mut self, queue: Q, job_type: &'static str, run: F) -> Self
+    where
+        F: Fn(Envelope, JobContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), JobError>> + Send,
+    {
+        let entry = Entry::raw(job_type, queue, run);
+        self.handlers.push((queue, entry));
+        self
+    }
+
+    /// Like [`raw_handler_fn`](Self::raw_handler_fn), for the jobs of every type that has no
+    /// handler; [`JobContext::job_type`] is `*`, the envelope has the type.
+    pub fn fallback_fn<F, R>(mut self, queue: Q, run: F) -> Self
+    where
+        F: Fn(Envelope, JobContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), JobError>> + Send,
+    {
+        self.fallback = Some((queue, Entry::raw("*", queue, run)));
+        self
     }
 
     /// Consumes only these queues; all of the set by default.
@@ -174,7 +201,13 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
             }
             entries.push(entry);
         }
-        let registry = Registry::new(entries)?;
+        let fallback = self.fallback.map(|(queue, mut entry)| {
+            if let Some(policy) = self.queue_overrides.get(&queue) {
+                entry.policy = *policy;
+            }
+            entry
+        });
+        let registry = Registry::new(entries, fallback)?;
         let queues: Vec<QueueConfig> = self.queues.iter().map(QueueSet::config).collect();
         self.backend.declare(&queues).await?;
         let prefetched = || queues.iter().map(|queue| usize::from(queue.prefetch)).sum();
@@ -203,7 +236,8 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
         for name in self.job_overrides.keys().filter(|name| !handled(**name)) {
             log::debug!("a retry policy is set for job type `{name}`, which has no handler");
         }
-        let served = |queue| self.handlers.iter().any(|(of, _)| of == queue);
+        let all = || self.handlers.iter().chain(&self.fallback);
+        let served = |queue| all().any(|(of, _)| of == queue);
         for queue in self.queue_overrides.keys().filter(|queue| !served(*queue)) {
             let queue = queue.name();
             log::debug!("a retry policy is set for queue `{queue}`, whose jobs have no handler");
@@ -213,7 +247,8 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
 
 impl<Q: fmt::Debug, B> fmt::Debug for WorkerBuilder<Q, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let handlers: Vec<_> = self.handlers.iter().map(|(_, entry)| entry.name).collect();
+        let all = self.handlers.iter().chain(&self.fallback);
+        let handlers: Vec<_> = all.map(|(_, entry)| entry.name).collect();
         f.debug_struct("WorkerBuilder")
             .field("queues", &self.queues)
             .field("handlers", &handlers)

@@ -1,6 +1,10 @@
 //! [`Registry`]: job name → handler. The job type ends here: the one box.
 
-use std::{collections::BTreeMap, future, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    future::{self, Future},
+    sync::Arc,
+};
 
 use super::{
     fault::Fault,
@@ -9,14 +13,18 @@ use super::{
     plan::Rules,
 };
 use crate::{
-    Envelope, Error, Job, JobContext, JobHandler, QueueSet, Result, RetryPolicy, latch::Latch,
+    Envelope, Error, Job, JobContext, JobError, JobHandler, QueueSet, Result, RetryPolicy,
+    latch::Latch,
 };
 
-/// Every handler of a worker by each name it answers to.
-pub(super) struct Registry(BTreeMap<&'static str, Arc<Entry>>);
+/// Every handler of a worker by each name it answers to, and the one for all other names.
+pub(super) struct Registry {
+    names: BTreeMap<&'static str, Arc<Entry>>,
+    fallback: Option<Entry>,
+}
 
 impl Registry {
-    pub(super) fn new(entries: Vec<Entry>) -> Result<Self> {
+    pub(super) fn new(entries: Vec<Entry>, fallback: Option<Entry>) -> Result<Self> {
         let mut names = BTreeMap::new();
         for entry in entries.into_iter().map(Arc::new) {
             for name in [&entry.name].into_iter().chain(entry.aliases) {
@@ -25,17 +33,21 @@ impl Registry {
                 }
             }
         }
-        Ok(Self(names))
+        Ok(Self { names, fallback })
     }
 
     pub(super) fn get(&self, job_type: &str) -> Option<&Entry> {
-        self.0.get(job_type).map(|entry| &**entry)
+        let named = self.names.get(job_type).map(|entry| &**entry);
+        named.or(self.fallback.as_ref())
     }
 
     /// What each handler is registered for, in alphabetical order.
     pub(super) fn names(&self) -> Vec<&'static str> {
-        let names = self.0.iter().filter(|(name, entry)| **name == entry.name);
-        names.map(|(name, _)| *name).collect()
+        let own = |(name, entry): &(&&'static str, &Arc<Entry>)| **name == entry.name;
+        let names = self.names.iter().filter(own).map(|(name, _)| *name);
+        names
+            .chain(self.fallback.as_ref().map(|it| it.name))
+            .collect()
     }
 }
 
@@ -58,6 +70,27 @@ impl Entry {
             policy: H::Job::retry_policy().unwrap_or(queue.retry),
             top_priority: queue.max_priority.unwrap_or(0),
             handler: Box::new(handler),
+        }
+    }
+
+    /// A handler of jobs that are not decoded.
+    pub(super) fn raw<Q, F, R>(name: &'static str, queue: Q, run: F) -> Self
+    where
+        Q: QueueSet,
+        F: Fn(Envelope, JobContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), JobError>> + Send,
+    {
+        let config = queue.config();
+        Self {
+            name,
+            aliases: &[],
+            policy: config.retry,
+            top_priority: config.max_priority.unwrap_or(0),
+            handler: Box::new(Raw {
+                name,
+                queue: queue.name(),
+                run,
+            }),
         }
     }
 
@@ -118,9 +151,38 @@ impl<H: JobHandler> Run for H {
         };
         let policy = own.unwrap_or(policy);
         let max_attempts = policy.max_attempts.max(1);
-        let ctx = JobContext::of::<H::Job>(envelope, max_attempts, redelivered, cancel.clone());
+        let (name, queue) = (H::Job::NAME, H::Job::QUEUE.name());
+        let cancel = cancel.clone();
+        let ctx = JobContext::of(name, queue, envelope, max_attempts, redelivered, cancel);
         // Called inside, so that a panic before the first await is contained as well.
         let run = async move { self.handle(job, ctx).await.into() };
+        (policy, Contained::new(run))
+    }
+}
+
+/// A closure that takes jobs as they are.
+struct Raw<F> {
+    name: &'static str,
+    queue: &'static str,
+    run: F,
+}
+
+impl<F, R> Run for Raw<F>
+where
+    F: Fn(Envelope, JobContext) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), JobError>> + Send,
+{
+    fn attempt(
+        &self,
+        envelope: &Envelope,
+        redelivered: bool,
+        cancel: &Latch,
+        policy: RetryPolicy,
+    ) -> (RetryPolicy, Contained<'_, Outcome>) {
+        let (most, cancel) = (policy.max_attempts.max(1), cancel.clone());
+        let ctx = JobContext::of(self.name, self.queue, envelope, most, redelivered, cancel);
+        let envelope = envelope.clone();
+        let run = async move { (self.run)(envelope, ctx).await.into() };
         (policy, Contained::new(run))
     }
 }

@@ -34,6 +34,42 @@ facts! {
         assert_eq!(backend.dead_letters("flat")[0].1, "fatal error: flat");
     }
 
+    async fn a_fallback_takes_what_has_no_handler_as_it_is(backend) {
+        let worker = builder(&backend)
+            .handler_fn(done::<Work>)
+            .raw_handler_fn(Queue::Other, "named", |job, ctx: JobContext| async move {
+                Err(JobError::fatal(format!("{} {}", ctx.job_type, job.payload)))
+            })
+            .fallback_fn(Queue::Main, |job, ctx: JobContext| async move {
+                Err(JobError::fatal(format!("{} {} {}", ctx.job_type, job.job_type, job.payload)))
+            });
+        let worker = worker.build().await.unwrap();
+        enqueue(&backend, [Work(1)]).await;
+        backend.publish(&raw("named", "other", "[1,  2]"), None).await.unwrap();
+        backend.publish(&raw("unheard", "flat", "[3,  4]"), None).await.unwrap();
+
+        drain(worker, &backend).await;
+
+        assert_eq!(backend.succeeded("main").len(), 1);
+        assert_eq!(backend.dead_letters("other")[0].1, "fatal error: named [1,  2]");
+        assert_eq!(backend.dead_letters("flat")[0].1, "fatal error: * unheard [3,  4]");
+    }
+
+    async fn a_fallback_follows_the_policy_of_its_queue(backend) {
+        let worker = builder(&backend)
+            .fallback_fn(Queue::Main, |_, ctx: JobContext| async move {
+                assert_eq!(ctx.max_attempts, thrice().max_attempts);
+                Err(JobError::retryable("no"))
+            })
+            .retry_override(Queue::Main, thrice());
+        let worker = worker.build().await.unwrap();
+        backend.publish(&raw("unheard", "main", "1"), None).await.unwrap();
+
+        during(worker, backend.idle()).await;
+
+        assert_eq!(backend.held("main").len(), 1);
+    }
+
     async fn a_job_runs_whichever_queue_it_comes_from(backend) {
         let worker = builder(&backend).handler_fn(done::<Work>);
         let worker = worker.build().await.unwrap();
