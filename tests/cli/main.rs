@@ -14,6 +14,8 @@ mod enqueue;
 mod management;
 mod policies;
 mod replay;
+#[cfg(target_os = "linux")]
+mod run;
 mod status;
 mod tail;
 #[cfg(unix)]
@@ -129,6 +131,31 @@ fn main() -> ExitCode {
             a_silent_broker_does_not_hold_the_screen
             colours_can_be_refused
             a_pipe_is_told_of_status
+        ;
+    });
+    #[cfg(target_os = "linux")]
+    trials.extend(facts! { broker_trial;
+        run:
+            each_end_of_a_program_has_its_outcome
+            a_failed_program_is_run_again_after_the_delay
+            a_program_gets_the_job
+            what_a_program_prints_is_passed_on_and_recorded
+            a_program_defers_its_job
+            nonsense_on_the_control_file_is_no_success
+            a_large_payload_is_read_or_not
+            a_daemon_that_holds_the_pipes_holds_up_nobody
+            a_timeout_ends_the_whole_group
+            never_more_programs_than_agreed
+            only_the_types_asked_for_are_run
+            a_signal_lets_a_running_program_end
+            a_program_is_told_to_end_after_the_grace
+            a_program_told_to_end_gives_its_job_back
+            a_second_signal_gives_the_job_back
+            the_deadline_gives_the_job_back
+            systemd_is_told
+            the_watchdog_starves_while_the_broker_is_away
+            no_program_is_left_a_zombie
+            a_program_that_does_not_exist_is_told_at_start
         ;
     });
     let together = support::run("cli", trials);

@@ -1,6 +1,8 @@
 //! [`Connect`]: the options of every command.
 
 use clap::Args;
+#[cfg(unix)]
+use queuey_rabbitmq::RabbitMqBackend;
 use queuey_rabbitmq::{Addresses, RabbitMqOptions, admin::Admin, topology};
 
 use crate::{failure::Failure, management::Management};
@@ -41,13 +43,14 @@ pub(crate) struct Connect {
 
 impl Connect {
     pub(crate) async fn admin(&self) -> Result<Admin, Failure> {
-        let options = RabbitMqOptions::new()
-            .connection_name("queuey")
-            // The broker knows its own.
-            .max_message_size(usize::MAX)
-            .dead_suffix(&self.dead_suffix)
-            .deferred_suffix(&self.deferred_suffix);
-        Ok(Admin::connect(self.brokers()?, options).await?)
+        Ok(Admin::connect(self.brokers()?, self.options()).await?)
+    }
+
+    /// One that comes back after an outage.
+    #[cfg(unix)]
+    pub(crate) async fn backend(&self) -> Result<RabbitMqBackend, Failure> {
+        let options = self.options().connection_name("queuey run");
+        Ok(RabbitMqBackend::with_options(self.brokers()?, options).await?)
     }
 
     /// Where the broker is; displayed, without the password.
@@ -65,5 +68,14 @@ impl Connect {
 
     fn addresses(&self) -> impl Iterator<Item = &str> {
         self.url.split(',').map(str::trim)
+    }
+
+    fn options(&self) -> RabbitMqOptions {
+        RabbitMqOptions::new()
+            .connection_name("queuey")
+            // The broker knows its own.
+            .max_message_size(usize::MAX)
+            .dead_suffix(&self.dead_suffix)
+            .deferred_suffix(&self.deferred_suffix)
     }
 }

@@ -12,6 +12,8 @@ mod mv;
 mod output;
 mod peek;
 mod queues;
+#[cfg(unix)]
+mod run;
 mod self_description;
 mod status;
 mod story;
@@ -36,6 +38,7 @@ Examples:
   queuey dead list emails --type welcome --error timeout
   queuey dead replay emails --type welcome --rate 50
   queuey enqueue emails welcome '{\"user\":7}' --delay 10m
+  queuey run emails --exec ./send-mail
 
 Exit status:
   0  done
@@ -47,8 +50,8 @@ Exit status:
 
 /// Looks after the queues of queuey-rabbitmq: what waits, what is dead, and how to run it again.
 ///
-/// All of it works over AMQP alone; status and doctor know more with --management-url. Output is a table on a terminal, tab-separated lines in a pipe,
-/// and with --json one JSON object per line.
+/// All of it works over AMQP alone; status and doctor know more with --management-url. Output is a
+/// table on a terminal, tab-separated lines in a pipe, and with --json one JSON object per line.
 #[derive(Debug, Parser)]
 #[command(name = "queuey", version, after_help = AFTER, max_term_width = 100)]
 struct Cli {
@@ -69,6 +72,8 @@ enum Command {
     Tail(tail::Tail),
     Top(top::Top),
     Move(mv::Move),
+    #[cfg(unix)]
+    Run(run::Run),
     Completions(self_description::Completions),
     Man(self_description::Man),
 }
@@ -79,6 +84,8 @@ fn main() -> ExitCode {
         Command::Completions(command) => command.run(),
         Command::Man(command) => command.run(),
         Command::Top(command) => Runtime::default().block_on(Box::pin(command.run(&cli.connect))),
+        #[cfg(unix)]
+        Command::Run(command) => command.run(&cli.connect),
         command => Runtime::default().block_on(Box::pin(on_broker(cli.connect, command))),
     };
     match done {
@@ -97,6 +104,8 @@ async fn on_broker(connect: Connect, command: Command) -> Result<(), Failure> {
         Command::Peek(command) => command.run(&admin, &connect).await,
         Command::Move(command) => command.run(&admin, &connect).await,
         Command::Tail(command) => command.run(&admin, &connect).await,
+        #[cfg(unix)]
+        Command::Run(_) => Ok(()),
         Command::Completions(_) | Command::Man(_) | Command::Top(_) => Ok(()),
     };
     let closed = admin.close().await;
