@@ -229,13 +229,8 @@ impl RabbitMqBackend {
 
     fn declare_all<'a>(&'a self, queues: &'a [QueueConfig]) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let Inner {
-                options,
-                publishing,
-                publisher,
-                declared,
-                ..
-            } = self.open()?;
+            let inner = self.open()?;
+            let (publishing, options) = (&inner.publishing, &inner.options);
             for queue in queues {
                 topology::check_names(queue, &options.dead_suffix, &options.deferred_suffix)?;
             }
@@ -243,7 +238,7 @@ impl RabbitMqBackend {
                 let work = async {
                     loop {
                         let live = publishing.get("declare", &queue.name).await?;
-                        match declared.declare(&live, queue).await {
+                        match inner.declared.declare(&live, queue).await {
                             Err(Error::Disconnected { .. }) if publishing.comes_back() => {
                                 client().sleep(PAUSE).await;
                             }
@@ -251,7 +246,8 @@ impl RabbitMqBackend {
                         }
                     }
                 };
-                publisher.in_time("declare", &queue.name, work).await?;
+                let declared = inner.publisher.in_time("declare", &queue.name, work);
+                declared.await?;
             }
             Ok(())
         })

@@ -16,7 +16,13 @@ mod policies;
 mod replay;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
+mod run_stop;
+#[cfg(target_os = "linux")]
+mod runner;
 mod status;
+#[cfg(target_os = "linux")]
+mod systemd;
 mod tail;
 #[cfg(unix)]
 mod terminal;
@@ -147,15 +153,19 @@ fn main() -> ExitCode {
             a_timeout_ends_the_whole_group
             never_more_programs_than_agreed
             only_the_types_asked_for_are_run
+            a_program_that_does_not_exist_is_told_at_start
+        ;
+        run_stop:
             a_signal_lets_a_running_program_end
             a_program_is_told_to_end_after_the_grace
             a_program_told_to_end_gives_its_job_back
             a_second_signal_gives_the_job_back
             the_deadline_gives_the_job_back
+        ;
+        systemd:
             systemd_is_told
             the_watchdog_starves_while_the_broker_is_away
             no_program_is_left_a_zombie
-            a_program_that_does_not_exist_is_told_at_start
         ;
     });
     let together = support::run("cli", trials);

@@ -22,6 +22,7 @@ mod hook;
 mod lines;
 #[path = "../support/lines.rs"]
 mod log_lines;
+mod lost_ack;
 mod outcome;
 mod panic;
 mod policy;

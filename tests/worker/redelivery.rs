@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use async_channel::{Receiver, Sender};
-use queuey_rabbitmq::{Failure, FnDeadLetterHook, JobContext, JobError, WorkerHandle};
+use queuey_rabbitmq::{FnDeadLetterHook, JobContext, JobError, WorkerHandle};
 
 use crate::{
     script::{Fault, Script},
@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// What a fact needs: the script, the job, and its runs.
-struct Stage {
-    script: Script,
-    job: Envelope,
+pub(crate) struct Stage {
+    pub(crate) script: Script,
+    pub(crate) job: Envelope,
     handle: WorkerHandle,
     /// One for each run that starts.
     started: Receiver<()>,
@@ -26,7 +26,7 @@ struct Stage {
 }
 
 impl Stage {
-    async fn runs(&self, count: usize) {
+    pub(crate) async fn runs(&self, count: usize) {
         for _ in 0..count {
             self.started.recv().await.unwrap();
         }
@@ -36,7 +36,7 @@ impl Stage {
         until(|| self.handle.counts().recognised == count).await;
     }
 
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         self.end.try_send(()).unwrap();
     }
 
@@ -46,7 +46,7 @@ impl Stage {
 }
 
 /// Runs a worker for jobs that end like this while `script` lasts, and waits for no other run.
-async fn play<F: Future<Output = ()>>(
+pub(crate) async fn play<F: Future<Output = ()>>(
     concurrency: usize,
     end_as: fn(JobContext) -> Result<(), JobError>,
     script: impl FnOnce(Arc<Stage>) -> F,
@@ -88,7 +88,7 @@ async fn play<F: Future<Output = ()>>(
     report
 }
 
-fn done(_: JobContext) -> Result<(), JobError> {
+pub(crate) fn done(_: JobContext) -> Result<(), JobError> {
     Ok(())
 }
 
@@ -96,7 +96,7 @@ fn failed(_: JobContext) -> Result<(), JobError> {
     Err(JobError::retryable("no"))
 }
 
-fn fatal(_: JobContext) -> Result<(), JobError> {
+pub(crate) fn fatal(_: JobContext) -> Result<(), JobError> {
     Err(JobError::fatal("no"))
 }
 
@@ -242,94 +242,6 @@ facts! {
         .await;
 
         assert_eq!((report.counts.dead_lettered, report.counts.recognised), (1, 1));
-    }
-
-    async fn a_job_whose_ack_did_not_arrive_is_acked_again_and_not_run(_backend) {
-        let report = play(2, done, async |it| {
-            it.script.first(1, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack"]).await;
-            it.script.cut(1);
-            it.script.again(2, &it.job);
-            it.script.until_said(&["1 ack", "2 ack"]).await;
-            it.script.cut(2);
-            it.script.again(3, &it.job);
-            it.script.until_said(&["1 ack", "2 ack", "3 ack"]).await;
-        })
-        .await;
-
-        assert_eq!((report.counts.succeeded, report.counts.recognised), (1, 2));
-    }
-
-    async fn one_lost_ack_stands_for_one_message(_backend) {
-        let report = play(2, done, async |it| {
-            it.script.first(1, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack"]).await;
-            it.script.cut(1);
-            it.script.again(2, &it.job);
-            it.script.until_said(&["1 ack", "2 ack"]).await;
-            it.script.again(3, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack", "2 ack", "3 ack"]).await;
-        })
-        .await;
-
-        assert_eq!((report.counts.succeeded, report.counts.recognised), (2, 1));
-    }
-
-    async fn an_ack_is_not_lost_while_its_subscription_lasts(_backend) {
-        let report = play(2, done, async |it| {
-            it.script.first(1, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack"]).await;
-            // Moved here by a person, say, who had a look at it first.
-            it.script.again(2, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack", "2 ack"]).await;
-        })
-        .await;
-
-        assert_eq!((report.counts.succeeded, report.counts.recognised), (2, 0));
-    }
-
-    async fn a_dead_job_that_is_replayed_runs_again(_backend) {
-        play(2, fatal, async |it| {
-            it.script.first(1, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 dead-letter"]).await;
-            it.script.cut(1);
-            let mut failure = Failure::new(1, "no");
-            failure.failed_at_ms = 7;
-            it.script.again(2, &it.job.clone().with_failure(&failure));
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 dead-letter", "2 dead-letter"]).await;
-        })
-        .await;
-    }
-
-    async fn a_job_enqueued_again_under_its_old_id_runs_again(_backend) {
-        play(2, done, async |it| {
-            it.script.first(1, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack"]).await;
-            it.script.cut(1);
-            let mut again = it.job.clone();
-            again.enqueued_at_ms += 1;
-            it.script.again(2, &again);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack", "2 ack"]).await;
-        })
-        .await;
     }
 
     async fn a_job_that_was_enqueued_twice_runs_twice(_backend) {
