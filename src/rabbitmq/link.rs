@@ -36,7 +36,8 @@ pub(super) struct Link {
 
 #[derive(Debug)]
 enum State {
-    Down,
+    /// Since when, and why the last attempt failed.
+    Down(Instant, Option<String>),
     Up(Arc<Live>),
     /// For good, and why.
     GaveUp(String),
@@ -56,7 +57,7 @@ impl Link {
             options,
             declared,
             closing,
-            state: Mutex::new(State::Down),
+            state: Mutex::new(State::Down(Instant::now(), None)),
             changed: Event::new(),
             frame_max: AtomicU32::new(connection::FRAME_MAX),
         })
@@ -100,6 +101,20 @@ impl Link {
         }
     }
 
+    /// Why nobody answered for so long.
+    pub(super) fn no_answer(&self, action: &'static str, subject: &str, limit: Duration) -> Error {
+        match &*lock(&self.state) {
+            State::Up(live) => live.no_answer(action, subject, limit),
+            // Nothing was sent in all that time.
+            State::Down(since, Some(why)) if since.elapsed() >= limit => lost(action, subject, why),
+            _ => Error::TimedOut {
+                action,
+                subject: subject.into(),
+                limit,
+            },
+        }
+    }
+
     /// Whether a lost connection is replaced.
     pub(super) fn comes_back(&self) -> bool {
         !self.closing.is_raised() && !matches!(&*lock(&self.state), State::GaveUp(_))
@@ -133,7 +148,7 @@ impl Link {
             let (role, addresses) = (self.role, &self.addresses);
             log::warn!("the {role} connection to {addresses} is lost: {why}");
             failures = Some(u32::from(since.elapsed() < SHORT_LIVED));
-            self.set(State::Down);
+            self.set(State::Down(Instant::now(), None));
         }
     }
 
@@ -186,6 +201,9 @@ impl Link {
                         "cannot make the {role} connection: {}",
                         failed.chain()
                     );
+                    if let State::Down(_, why) = &mut *lock(&self.state) {
+                        *why = Some(failed.chain().to_string());
+                    }
                     failures = failures.saturating_add(1);
                     error = Some(failed);
                 }

@@ -119,13 +119,24 @@ impl Live {
             Err(lost(action, subject, "it ended before the answer"))
         };
         let answer = client().timeout(ANSWER, or(answered, ended)).await;
-        answer.unwrap_or_else(|| {
-            Err(Error::TimedOut {
+        answer.unwrap_or_else(|| Err(self.no_answer(action, subject, ANSWER)))
+    }
+
+    /// Why nobody answered for so long.
+    pub(super) fn no_answer(&self, action: &'static str, subject: &str, limit: Duration) -> Error {
+        match self.blocked() {
+            Some(reason) => Error::Blocked {
+                action,
+                queue: subject.into(),
+                limit,
+                reason,
+            },
+            None => Error::TimedOut {
                 action,
                 subject: subject.into(),
-                limit: ANSWER,
-            })
-        })
+                limit,
+            },
+        }
     }
 
     /// Resolves when the connection was seen to be over by whoever keeps it.

@@ -106,20 +106,7 @@ impl Publisher {
         let late = self.deadlines.start();
         or(work, async move {
             late.await;
-            let limit = self.deadlines.limit();
-            Err(match self.link.current().and_then(|live| live.blocked()) {
-                Some(reason) => Error::Blocked {
-                    action,
-                    queue: queue.into(),
-                    limit,
-                    reason,
-                },
-                None => Error::TimedOut {
-                    action,
-                    subject: queue.into(),
-                    limit,
-                },
-            })
+            Err(self.link.no_answer(action, queue, self.deadlines.limit()))
         })
     }
 
