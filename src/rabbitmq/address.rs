@@ -13,7 +13,8 @@ use crate::{Error, Result};
 ///
 /// `amqp[s]://user:password@host:port/vhost?heartbeat=…`, with `heartbeat` (seconds), `frame_max`,
 /// `channel_max` and `auth_mechanism` as the parameters. Defaults: `guest`, `guest`, `localhost`,
-/// 5672 (5671 with TLS), the vhost `/` and a heartbeat of 30 s. Neither `Debug` nor `Display` shows the password.
+/// 5672 (5671 with TLS), the vhost `/` and a heartbeat of 30 s. Neither `Debug` nor `Display` shows
+/// the password.
 ///
 /// ```
 /// # use queuey_rabbitmq::Address;

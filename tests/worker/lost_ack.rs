@@ -10,10 +10,7 @@ use crate::{
 facts! {
     async fn a_job_whose_ack_did_not_arrive_is_acked_again_and_not_run(_backend) {
         let report = play(2, done, async |it| {
-            it.script.first(1, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack"]).await;
+            it.acked_once().await;
             it.script.cut(1);
             it.script.again(2, &it.job);
             it.script.until_said(&["1 ack", "2 ack"]).await;
@@ -28,10 +25,7 @@ facts! {
 
     async fn one_lost_ack_stands_for_one_message(_backend) {
         let report = play(2, done, async |it| {
-            it.script.first(1, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack"]).await;
+            it.acked_once().await;
             it.script.cut(1);
             it.script.again(2, &it.job);
             it.script.until_said(&["1 ack", "2 ack"]).await;
@@ -47,10 +41,7 @@ facts! {
 
     async fn an_ack_is_not_lost_while_its_subscription_lasts(_backend) {
         let report = play(2, done, async |it| {
-            it.script.first(1, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack"]).await;
+            it.acked_once().await;
             // Moved here by a person, say, who had a look at it first.
             it.script.again(2, &it.job);
             it.runs(1).await;
@@ -81,10 +72,7 @@ facts! {
 
     async fn a_job_enqueued_again_under_its_old_id_runs_again(_backend) {
         play(2, done, async |it| {
-            it.script.first(1, &it.job);
-            it.runs(1).await;
-            it.end();
-            it.script.until_said(&["1 ack"]).await;
+            it.acked_once().await;
             it.script.cut(1);
             let mut again = it.job.clone();
             again.enqueued_at_ms += 1;

@@ -36,6 +36,14 @@ impl Stage {
         until(|| self.handle.counts().recognised == count).await;
     }
 
+    /// Runs the job for the first time, as delivery 1.
+    pub(crate) async fn acked_once(&self) {
+        self.script.first(1, &self.job);
+        self.runs(1).await;
+        self.end();
+        self.script.until_said(&["1 ack"]).await;
+    }
+
     pub(crate) fn end(&self) {
         self.end.try_send(()).unwrap();
     }

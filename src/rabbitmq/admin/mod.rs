@@ -63,7 +63,7 @@ impl Admin {
     /// What AMQP tells of `queue`; `None` when there is no such queue.
     pub async fn depth(&self, queue: &str) -> Result<Option<Depth>> {
         check_name(queue)?;
-        let live = self.0.open()?.publishing.get("look at", queue).await?;
+        let live = self.live("look at", queue).await?;
         // Of its own: the broker closes it when there is no such queue.
         let channel = OpenChannel::new(live.clone(), "look at", queue).await?;
         let asked = async {
@@ -107,7 +107,7 @@ impl Admin {
     pub async fn assume(&self, queue: &QueueConfig) -> Result<()> {
         let inner = self.0.open()?;
         if queue.kind == QueueKind::Quorum {
-            let live = inner.publishing.get("hold a job for", &queue.name).await?;
+            let live = self.live("hold a job for", &queue.name).await?;
             declare_ladders::attach(&live, &queue.name).await?;
         }
         inner.declared.assume(queue);

@@ -23,18 +23,24 @@ pub(crate) struct Answer<T> {
     pub(crate) lost: Option<String>,
 }
 
-/// The first dead letters of `queue`, which has them back.
-pub(crate) async fn load(admin: &Admin, queue: &str) -> Answer<Loaded> {
-    match read(admin, queue).await {
-        Ok(answer) => Answer { answer, lost: None },
-        Err(error) => {
-            let text = Chain(&error).to_string();
-            Answer {
-                lost: is_lost(&error).then(|| text.clone()),
-                answer: Loaded::Failed(text),
+impl<T> Answer<T> {
+    fn of(answer: queuey_rabbitmq::Result<T>, failed: impl FnOnce(String) -> T) -> Self {
+        match answer {
+            Ok(answer) => Self { answer, lost: None },
+            Err(error) => {
+                let text = Chain(&error).to_string();
+                Self {
+                    lost: is_lost(&error).then(|| text.clone()),
+                    answer: failed(text),
+                }
             }
         }
     }
+}
+
+/// The first dead letters of `queue`, which has them back.
+pub(crate) async fn load(admin: &Admin, queue: &str) -> Answer<Loaded> {
+    Answer::of(read(admin, queue).await, Loaded::Failed)
 }
 
 async fn read(admin: &Admin, queue: &str) -> queuey_rabbitmq::Result<Loaded> {
@@ -64,16 +70,8 @@ async fn read(admin: &Admin, queue: &str) -> queuey_rabbitmq::Result<Loaded> {
 
 /// Publishes one dead job to its own queue, confirmed, and then removes it; tells how it went.
 pub(crate) async fn replay(admin: &Admin, which: &Question) -> Answer<String> {
-    match find_and_replay(admin, which).await {
-        Ok(answer) => Answer { answer, lost: None },
-        Err(error) => {
-            let text = Chain(&error).to_string();
-            Answer {
-                lost: is_lost(&error).then(|| text.clone()),
-                answer: format!("not replayed: {text}"),
-            }
-        }
-    }
+    let replayed = find_and_replay(admin, which).await;
+    Answer::of(replayed, |why| format!("not replayed: {why}"))
 }
 
 async fn find_and_replay(admin: &Admin, which: &Question) -> queuey_rabbitmq::Result<String> {
