@@ -2,12 +2,13 @@
 
 use std::{
     future::Future,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
+use futures_lite::future::or;
 use futures_util::future::BoxFuture;
 
 use super::lane::Lane;
@@ -58,8 +59,9 @@ impl Drop for InFlight {
 }
 
 /// Waits for the end of a publish that nobody waits for any more, for as long as a caller would.
-async fn abandoned(mut publish: BoxFuture<'static, Result<()>>, lane: Arc<Lane>, limit: Duration) {
-    while client().timeout(limit, &mut publish).await.is_none() {
+async fn abandoned(publish: BoxFuture<'static, Result<()>>, lane: Arc<Lane>, limit: Duration) {
+    let mut ended = pin!(or(async { drop(publish.await) }, lane.over()));
+    while client().timeout(limit, ended.as_mut()).await.is_none() {
         // Under an alarm its turn has not come yet.
         if !lane.is_blocked() {
             return lane.retire();

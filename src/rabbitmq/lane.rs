@@ -7,10 +7,11 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
 };
 
 use async_lock::SemaphoreGuardArc;
-use futures_lite::future::{or, poll_once};
+use futures_lite::future::poll_once;
 use futures_util::future::BoxFuture;
 use lapin::{
     Confirmation, PublisherConfirm,
@@ -61,6 +62,11 @@ impl Lane {
 
     pub(super) fn channel(&self) -> Arc<OpenChannel> {
         self.channel.clone()
+    }
+
+    /// Resolves when its connection was seen to be over.
+    pub(super) async fn over(&self) {
+        self.channel.live.over().await;
     }
 
     /// Whether an alarm of the broker keeps it from reading what is published.
@@ -128,7 +134,7 @@ impl Lane {
             let _alone = lock(&self.order);
             publish.as_mut().poll(cx)
         });
-        let confirmed = async {
+        let mut confirmed = pin!(async {
             let mut confirm = confirm.await?;
             if let Some(confirmation) = poll_once(&mut confirm).await {
                 return confirmation.map(Some);
@@ -138,11 +144,12 @@ impl Lane {
                 return Ok(None);
             }
             confirm.await.map(Some)
-        };
-        // Nor may it answer what it was given in the moment the connection ends.
-        or(confirmed, async {
-            self.channel.live.over().await;
-            Ok(None)
+        });
+        // Nor may it answer what it was given in the moment the connection ends. Then all deadlines
+        // are looked at, which comes by here.
+        poll_fn(|cx| match confirmed.as_mut().poll(cx) {
+            Poll::Pending if self.channel.live.is_over() => Poll::Ready(Ok(None)),
+            answer => answer,
         })
         .await
     }

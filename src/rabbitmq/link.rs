@@ -15,7 +15,11 @@ use super::{
     Addresses, Attempt, RabbitMqOptions, Rebuilding, connection, declare::Declared, error::lost,
     live::Live, lock, reconnect::next_delay,
 };
-use crate::{Error, Result, latch::Latch, runtime::client};
+use crate::{
+    Error, Result,
+    latch::Latch,
+    runtime::{Deadlines, client},
+};
 
 /// A connection that ends sooner counts as a failed attempt.
 const SHORT_LIVED: Duration = Duration::from_millis(100);
@@ -31,6 +35,8 @@ pub(super) struct Link {
     closing: Latch,
     state: Mutex<State>,
     changed: Event,
+    /// Of whoever publishes on it.
+    pub(super) deadlines: Arc<Deadlines>,
     frame_max: AtomicU32,
 }
 
@@ -54,6 +60,7 @@ impl Link {
         Arc::new(Self {
             role,
             addresses,
+            deadlines: Deadlines::new(options.publish_timeout),
             options,
             declared,
             closing,
@@ -245,5 +252,7 @@ impl Link {
     fn set(&self, state: State) {
         *lock(&self.state) = state;
         self.changed.notify(usize::MAX);
+        // What was in flight on a lost connection is answered by nobody else.
+        self.deadlines.look();
     }
 }

@@ -15,10 +15,7 @@ use super::{
     methods::declare_queue,
     topology::Declaration,
 };
-use crate::{
-    Envelope, Error, Result,
-    runtime::{Deadlines, client},
-};
+use crate::{Envelope, Error, Result, runtime::client};
 
 /// Publishes in flight; more wait their turn.
 const WINDOW: usize = 1024;
@@ -32,7 +29,6 @@ pub(super) struct Publisher {
     pub(super) link: Arc<Link>,
     lane: async_lock::Mutex<Option<Arc<Lane>>>,
     window: Arc<Semaphore>,
-    deadlines: Arc<Deadlines>,
     max_size: usize,
 }
 
@@ -42,7 +38,6 @@ impl Publisher {
             link,
             lane: async_lock::Mutex::default(),
             window: Arc::new(Semaphore::new(WINDOW)),
-            deadlines: Arc::new(Deadlines::new(options.publish_timeout)),
             max_size: options.max_message_size,
         }
     }
@@ -54,7 +49,6 @@ impl Publisher {
             link: self.link.clone(),
             lane: async_lock::Mutex::default(),
             window: self.window.clone(),
-            deadlines: self.deadlines.clone(),
             max_size: self.max_size,
         }
     }
@@ -103,10 +97,11 @@ impl Publisher {
         queue: &str,
         work: impl Future<Output = Result<T>>,
     ) -> impl Future<Output = Result<T>> {
-        let late = self.deadlines.start();
+        let deadlines = &self.link.deadlines;
+        let late = deadlines.start();
         or(work, async move {
             late.await;
-            Err(self.link.no_answer(action, queue, self.deadlines.limit()))
+            Err(self.link.no_answer(action, queue, deadlines.limit()))
         })
     }
 
@@ -132,7 +127,7 @@ impl Publisher {
             });
         }
         let published = lane.clone().publish(place, route, message);
-        Ok(InFlight::new(lane, self.deadlines.limit(), published))
+        Ok(InFlight::new(lane, self.link.deadlines.limit(), published))
     }
 
     /// Declares `queue` and does not wait for the answer: what is published on the lane it answers

@@ -1,52 +1,80 @@
-//! [`Deadlines`]: one time limit for many, kept with few timers.
+//! [`Deadlines`]: one time limit for many, kept with a single timer.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-use event_listener::{Event, EventListener};
+use event_listener::Event;
+use futures_lite::future;
 
 use super::client;
 
-/// A time limit that thousands a second ask for: all who start within the same moment share a
-/// timer, set for the last of them.
+/// A time limit that thousands a second ask for. All who wait look together, now and then, whether
+/// their time has come.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
     limit: Duration,
-    current: Mutex<Option<(Instant, Arc<Event>)>>,
+    moment: Event,
+    ticking: AtomicBool,
 }
 
 impl Deadlines {
-    pub(crate) fn new(limit: Duration) -> Self {
-        Self {
+    pub(crate) fn new(limit: Duration) -> Arc<Self> {
+        Arc::new(Self {
             limit,
-            current: Mutex::default(),
-        }
+            moment: Event::new(),
+            ticking: AtomicBool::new(false),
+        })
     }
 
     pub(crate) fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// Resolves when the limit has passed from now, and not much later.
-    pub(crate) fn start(&self) -> EventListener {
-        let moment = (self.limit / 16).min(Duration::from_secs(1));
-        let now = Instant::now();
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((start, event)) = &*current
-            && now.duration_since(*start) < moment
-        {
-            return event.listen();
+    /// Resolves when the limit has passed from now, and not much later. Until then, whatever is
+    /// polled beside it is polled at every look too.
+    pub(crate) fn start(self: &Arc<Self>) -> impl Future<Output = ()> + use<'_> {
+        let due = Instant::now().checked_add(self.limit);
+        let mut moment = self.moment.listen();
+        if !self.ticking.swap(true, Ordering::SeqCst) {
+            client().run(self.clone().tick());
         }
-        let event = Arc::new(Event::new());
-        let listener = event.listen();
-        *current = Some((now, event.clone()));
-        let limit = self.limit.saturating_add(moment);
-        client().run(async move {
-            client().sleep(limit).await;
-            event.notify(usize::MAX);
-        });
-        listener
+        async move {
+            loop {
+                moment.await;
+                if due.is_some_and(|due| due <= Instant::now()) {
+                    return;
+                }
+                moment = self.moment.listen();
+                future::yield_now().await;
+            }
+        }
+    }
+
+    /// Lets all who wait look again.
+    pub(crate) fn look(&self) {
+        self.moment.notify(usize::MAX);
+    }
+
+    /// Ticks for as long as somebody waits.
+    async fn tick(self: Arc<Self>) {
+        let pause = (self.limit / 16).clamp(Duration::from_millis(1), Duration::from_secs(1));
+        loop {
+            client().sleep(pause).await;
+            self.look();
+            if self.moment.total_listeners() > 0 {
+                continue;
+            }
+            self.ticking.store(false, Ordering::SeqCst);
+            // Whoever came in between has found it ticking.
+            if self.moment.total_listeners() == 0 || self.ticking.swap(true, Ordering::SeqCst) {
+                return;
+            }
+        }
     }
 }
