@@ -11,6 +11,9 @@ use uuid::Uuid;
 
 use crate::{Error, Failure, Job, QueueSet, Result};
 
+/// What the fields beside the payload take in a body, mostly.
+const FIELDS: usize = 256;
+
 /// A job on its way: the message body, field for field, and beside it what is known of its last
 /// failure.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -101,7 +104,10 @@ impl Envelope {
 
     /// The message body.
     pub fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("strings, integers and valid JSON always serialize")
+        let mut body = Vec::with_capacity(FIELDS + self.payload.get().len());
+        serde_json::to_writer(&mut body, self)
+            .expect("strings, integers and valid JSON always serialize");
+        body
     }
 
     /// Reads a message body; unknown keys are ignored.
