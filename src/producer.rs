@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::{Backend, Envelope, Job, QueueConfig, QueueSet, Result};
 
 /// Publishes [`enqueue_all`](Producer::enqueue_all) keeps in flight.
-const WINDOW: usize = 256;
+const WINDOW: usize = 512;
 
 /// Enqueues the jobs of one queue set. Clones share the backend.
 pub struct Producer<Q, B> {
