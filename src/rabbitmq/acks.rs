@@ -3,7 +3,13 @@
 //! One ack at a time is being written. Those that are asked for meanwhile go out together in the
 //! next round, as a single frame where every older delivery is settled too.
 
-use std::{collections::BTreeSet, future::Future, pin::pin, sync::Mutex};
+use std::{
+    collections::BTreeSet,
+    future::Future,
+    pin::pin,
+    sync::Mutex,
+    time::{Duration, Instant},
+};
 
 use event_listener::Event;
 use futures_lite::future;
@@ -11,6 +17,13 @@ use futures_util::future::try_join_all;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
 
 use super::{channel::OpenChannel, live::Live, lock};
+use crate::runtime::client;
+
+/// Rounds that follow each other faster than this become one.
+const LINGER: Duration = Duration::from_millis(1);
+
+/// No round waits for more than these.
+const ENOUGH: usize = 256;
 
 /// What becomes of a delivery.
 #[derive(Debug, Clone, Copy)]
@@ -23,10 +36,13 @@ pub(super) enum Answer {
     Reject,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Acks {
+    /// So many do not wait for more: the broker sends nothing for what it waits for.
+    enough: usize,
     state: Mutex<State>,
     round_ended: Event,
+    handed_out: Event,
 }
 
 #[derive(Debug, Default)]
@@ -40,12 +56,27 @@ struct State {
     asked: u64,
     written: u64,
     broken: Option<lapin::Error>,
+    last_round: Option<Instant>,
 }
 
 impl Acks {
+    /// Of a consumer with this prefetch.
+    pub(super) fn new(prefetch: u16) -> Self {
+        Self {
+            enough: match prefetch {
+                0 => ENOUGH,
+                prefetch => ENOUGH.min(usize::from(prefetch).div_ceil(4)),
+            },
+            state: Mutex::default(),
+            round_ended: Event::new(),
+            handed_out: Event::new(),
+        }
+    }
+
     /// A delivery leaves the stream.
     pub(super) fn hand_out(&self, tag: u64) {
         lock(&self.state).in_hand.insert(tag);
+        self.handed_out.notify(usize::MAX);
     }
 
     /// Answers the delivery `tag`; returns when the answer is written.
@@ -104,17 +135,44 @@ impl Acks {
         }
     }
 
-    /// Waits while what is about to finish on this executor joins in, up to a quarter of all that is
-    /// out: the broker sends no more for what it waits for.
+    /// Waits for what is about to join in: what finishes on this executor in this moment and, when a
+    /// round has just been, what is about to come. Nobody is held up by that: as soon as a delivery
+    /// does not finish at once, which may need the slot of one that waits here, the wait is over.
     async fn gather(&self) {
-        let mut joined = lock(&self.state).finished.len();
+        let end = lock(&self.state).last_round.map(|last| last + LINGER);
+        let mut late = pin!(client().sleep_until(end));
         loop {
-            future::yield_now().await;
-            let state = lock(&self.state);
-            let finished = state.finished.len();
-            if finished <= joined || finished * 3 >= state.in_hand.len() {
+            let handed_out = self.handed_out.listen();
+            self.settle_down().await;
+            {
+                let state = lock(&self.state);
+                if !state.in_hand.is_empty() || state.finished.len() >= self.enough {
+                    return;
+                }
+            }
+            let more = async {
+                handed_out.await;
+                true
+            };
+            let late = async {
+                late.as_mut().await;
+                false
+            };
+            if !future::or(late, more).await {
                 return;
             }
+        }
+    }
+
+    /// Waits while deliveries finish on this executor. One that was just handed out takes two turns:
+    /// for its task to be there, and to run.
+    async fn settle_down(&self) {
+        let mut joined = lock(&self.state).finished.len();
+        let mut still = 0;
+        while still < 2 && joined < self.enough {
+            future::yield_now().await;
+            let finished = lock(&self.state).finished.len();
+            still = if finished > joined { 0 } else { still + 1 };
             joined = finished;
         }
     }
@@ -125,6 +183,7 @@ impl Acks {
         self.gather().await;
         let (frames, asked) = {
             let mut state = lock(&self.state);
+            state.last_round = Some(Instant::now());
             let first_in_hand = state.in_hand.first().copied();
             let finished = std::mem::take(&mut state.finished);
             (merged(finished, first_in_hand), state.asked)

@@ -99,7 +99,7 @@ impl Subscribed {
             consumer: Some(consumer),
             subscription: Arc::new(Subscription {
                 channel,
-                acks: Acks::default(),
+                acks: Acks::new(queue.prefetch),
                 number: NUMBERS.fetch_add(1, Ordering::Relaxed),
                 queue: name.clone(),
                 backend: backend.clone(),

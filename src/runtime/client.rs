@@ -9,7 +9,7 @@ use std::{
     sync::OnceLock,
     task::{Context, Poll},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use async_executor::Executor;
@@ -67,6 +67,13 @@ impl Client {
 
     pub(crate) async fn sleep(self, delay: Duration) {
         async_io::Timer::after(delay).await;
+    }
+
+    /// Waits for `moment`; for none, not at all.
+    pub(crate) async fn sleep_until(self, moment: Option<Instant>) {
+        if let Some(moment) = moment.filter(|moment| *moment > Instant::now()) {
+            async_io::Timer::at(moment).await;
+        }
     }
 
     /// The answer of `work`, or `None` and `work` dropped when it takes longer than `limit`.
