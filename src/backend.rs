@@ -67,6 +67,20 @@ pub trait Delivery: Sized + Send + 'static {
     /// Whether the broker handed this job out before and never heard of it again.
     fn redelivered(&self) -> bool;
 
+    /// How often a process ended, or may have, while it had this attempt of the job in hand: what
+    /// [`Envelope::crashes`] says, and this time.
+    ///
+    /// A backend that cannot tell says 0.
+    fn crashes(&self) -> u32 {
+        0
+    }
+
+    /// Whether the broker keeps count of [`crashes`](Self::crashes); else the next delivery only
+    /// knows of them if the job is stored again.
+    fn crashes_are_kept(&self) -> bool {
+        false
+    }
+
     /// Whether the broker has taken it back, as with its connection: it hands the job out again.
     fn is_gone(&self) -> bool {
         false
@@ -86,6 +100,11 @@ pub trait Delivery: Sized + Send + 'static {
 
     /// Not now: store `next` for after `delay`, to return at its own priority, then ack.
     fn defer(self, next: &Envelope, delay: Duration) -> impl Future<Output = Settled<Self>> + Send;
+
+    /// Not to be run from this delivery: store `next` for now, then ack.
+    fn replace(self, next: &Envelope) -> impl Future<Output = Settled<Self>> + Send {
+        self.defer(next, Duration::ZERO)
+    }
 
     /// Failed for good: move the job to the dead-letter queue with `reason`.
     fn dead_letter(self, reason: &str) -> impl Future<Output = Settled<Self>> + Send;

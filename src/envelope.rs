@@ -43,6 +43,8 @@ pub struct Envelope {
     /// Beside the body: no job without a failure pays for it.
     #[serde(skip)]
     pub(crate) failure: Option<Arc<Failure>>,
+    #[serde(skip)]
+    pub(crate) crashes: u32,
 }
 
 impl Envelope {
@@ -75,6 +77,7 @@ impl Envelope {
             correlation_id: None,
             payload,
             failure: None,
+            crashes: 0,
         }
     }
 
@@ -95,6 +98,14 @@ impl Envelope {
     pub fn with_failure(mut self, failure: &Failure) -> Self {
         self.failure = failure.bounded().map(Arc::new);
         self
+    }
+
+    /// How often this attempt was handed out to a process that ended without an answer, as far as
+    /// that was counted; [`Delivery::crashes`](crate::Delivery::crashes) knows the last time too.
+    ///
+    /// Not in the body either.
+    pub fn crashes(&self) -> u32 {
+        self.crashes
     }
 
     /// The payload as `J`; does not compare [`job_type`](Self::job_type).
@@ -120,6 +131,16 @@ impl Envelope {
         Self {
             attempt: self.attempt.saturating_add(1),
             priority: 0,
+            crashes: 0,
+            ..self.clone()
+        }
+    }
+
+    /// The same envelope after so many crashes, returning at `priority`.
+    pub(crate) fn crashed(&self, crashes: u32, priority: u8) -> Self {
+        Self {
+            crashes,
+            priority,
             ..self.clone()
         }
     }
@@ -129,6 +150,7 @@ impl Envelope {
         Self {
             deferrals: self.deferrals.saturating_add(1),
             priority,
+            crashes: 0,
             ..self.clone()
         }
     }

@@ -96,6 +96,8 @@ pub enum DeadLetterCause {
     Exhausted,
     /// It could not be retried or deferred, whatever one does.
     Refused,
+    /// Too many processes ended while they had it.
+    CrashLoop,
 }
 
 impl DeadLetterCause {

@@ -9,12 +9,14 @@ use crate::{Envelope, Failure};
 pub(super) struct Content {
     pub(super) body: Vec<u8>,
     failure: Option<Arc<Failure>>,
+    crashes: u32,
 }
 
 impl Content {
     pub(super) fn envelope(&self) -> serde_json::Result<Envelope> {
         let mut envelope = Envelope::from_bytes(&self.body)?;
         envelope.failure.clone_from(&self.failure);
+        envelope.crashes = self.crashes;
         Ok(envelope)
     }
 }
@@ -24,6 +26,7 @@ impl From<&Envelope> for Content {
         Self {
             body: envelope.to_bytes(),
             failure: envelope.failure.clone(),
+            crashes: envelope.crashes,
         }
     }
 }
@@ -33,6 +36,7 @@ impl From<Vec<u8>> for Content {
         Self {
             body,
             failure: None,
+            crashes: 0,
         }
     }
 }

@@ -71,6 +71,8 @@ impl Drop for Hand {
 enum Record {
     Acked(AckKind),
     Dead(String),
+    /// Nothing: it is on its queue as before.
+    Replaced,
 }
 
 #[allow(
@@ -97,13 +99,13 @@ impl MemoryDelivery {
             }
             // A body may name another queue than it was found on: its dead letters are there.
             let names = match &record {
-                Record::Acked(_) => &[&*hand.queue][..],
+                Record::Acked(_) | Record::Replaced => &[&*hand.queue][..],
                 Record::Dead(_) => &[&*envelope.queue, &*hand.queue],
             };
             match (state.records(names), record) {
                 (Some(records), Record::Acked(kind)) => records.acked(envelope, kind),
                 (Some(records), Record::Dead(reason)) => records.dead(envelope, reason),
-                (None, _) => {}
+                (Some(_), Record::Replaced) | (None, _) => {}
             }
             Ok(())
         })
@@ -128,7 +130,12 @@ impl Delivery for MemoryDelivery {
     }
 
     fn redelivered(&self) -> bool {
-        self.redelivered
+        self.redelivered || self.envelope.crashes > 0
+    }
+
+    fn crashes(&self) -> u32 {
+        let this_time = u32::from(self.redelivered);
+        self.envelope.crashes.saturating_add(this_time)
     }
 
     async fn ack(self) -> Settled<Self> {
@@ -141,6 +148,13 @@ impl Delivery for MemoryDelivery {
 
     async fn defer(self, next: &Envelope, delay: Duration) -> Settled<Self> {
         self.follow(AckKind::Deferred, next, delay)
+    }
+
+    async fn replace(self, next: &Envelope) -> Settled<Self> {
+        let (content, queue) = (next.into(), Arc::clone(&self.hand.queue));
+        self.settle(Record::Replaced, |state, now| {
+            state.put(&queue, content, next.priority, None, now)
+        })
     }
 
     async fn dead_letter(self, reason: &str) -> Settled<Self> {

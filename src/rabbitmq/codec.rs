@@ -22,6 +22,10 @@ pub const ATTEMPT: &str = "x-attempt";
 pub const DEFERRALS: &str = "x-deferrals";
 /// Header: how a job failed, as JSON; see [`failure`].
 pub const FAILURE: &str = "x-failure";
+/// Header: how often a process ended with a job in hand; absent where none did.
+pub const CRASHES: &str = "x-crashes";
+/// Header: how often a quorum queue got a message back without an answer.
+const DELIVERY_COUNT: &str = "x-delivery-count";
 /// The reason of a dead letter whose body is not an envelope.
 pub const MALFORMED: &str = "malformed envelope";
 
@@ -58,6 +62,9 @@ pub fn full_properties(envelope: &Envelope, frame_max: u32) -> BasicProperties {
     let mut headers = headers(envelope);
     if let Some(failure) = envelope.failure() {
         insert_failure(&mut headers, failure, frame_max);
+    }
+    if envelope.crashes > 0 {
+        headers.insert(CRASHES.into(), AMQPValue::LongUInt(envelope.crashes));
     }
     describe(envelope, headers)
 }
@@ -97,9 +104,31 @@ pub fn failure(properties: &BasicProperties) -> Option<Failure> {
     serde_json::from_slice(json.as_bytes()).ok()
 }
 
-/// The job of this message: its body, and how it failed.
+/// How often the quorum queue of this message got it back without an answer.
+pub(super) fn delivery_count(properties: &BasicProperties) -> u32 {
+    count(properties, DELIVERY_COUNT)
+}
+
+/// Whatever else is in that header counts as nothing.
+fn count(properties: &BasicProperties, header: &str) -> u32 {
+    let headers = properties.headers().as_ref();
+    let number = headers.and_then(|it| match it.inner().get(header)? {
+        AMQPValue::LongUInt(it) => Some((*it).into()),
+        AMQPValue::LongInt(it) => Some((*it).into()),
+        AMQPValue::LongLongInt(it) => Some(*it),
+        AMQPValue::ShortUInt(it) => Some((*it).into()),
+        AMQPValue::ShortInt(it) => Some((*it).into()),
+        AMQPValue::ShortShortUInt(it) => Some((*it).into()),
+        AMQPValue::ShortShortInt(it) => Some((*it).into()),
+        _ => None,
+    });
+    number.map_or(0, |it: i64| u32::try_from(it.max(0)).unwrap_or(u32::MAX))
+}
+
+/// The job of this message: its body, how it failed, and how often it was in hand at a crash.
 pub fn envelope(body: &[u8], properties: &BasicProperties) -> serde_json::Result<Envelope> {
-    let envelope = Envelope::from_bytes(body)?;
+    let mut envelope = Envelope::from_bytes(body)?;
+    envelope.crashes = count(properties, CRASHES);
     Ok(match failure(properties) {
         Some(failure) => envelope.with_failure(&failure),
         None => envelope,
@@ -157,7 +186,8 @@ fn is_of_death(header: &str) -> bool {
         || [
             ORIGINAL_QUEUE,
             ATTEMPTS,
-            "x-delivery-count",
+            CRASHES,
+            DELIVERY_COUNT,
             "x-acquired-count",
         ]
         .contains(&header)

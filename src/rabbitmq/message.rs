@@ -27,8 +27,8 @@ impl Route {
         })
     }
 
-    /// To the dead-letter queue `queue`, whatever its size: it came from this broker.
-    pub(super) fn to_dead(queue: &str) -> Result<Self> {
+    /// Straight to `queue`, whatever the size: it came from this broker.
+    pub(super) fn back_to(queue: &str) -> Result<Self> {
         Ok(Self {
             limited: false,
             ..Self::to(queue)?

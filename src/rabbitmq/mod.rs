@@ -30,6 +30,7 @@ mod queuey_core;
 mod reconnect;
 mod settle;
 mod subscription;
+mod survived;
 pub mod topology;
 mod version;
 
@@ -56,6 +57,7 @@ use self::{
     link::Link,
     message::{Compose, Route},
     publish::{PAUSE, Publisher},
+    survived::Survived,
 };
 use crate::{
     Backend, Envelope, Error, QueueConfig, QueueKind, Result, Runtime, latch::Latch,
@@ -83,6 +85,7 @@ struct Inner {
     holds: Arc<Holds>,
     ladders: Ladders,
     declared: Arc<Declared>,
+    survived: Mutex<Survived>,
     closing: Latch,
 }
 
@@ -136,6 +139,7 @@ impl RabbitMqBackend {
                 publishing,
                 consuming: OnceCell::new(),
                 declared,
+                survived: Mutex::default(),
                 closing,
                 addresses,
                 options,
@@ -295,7 +299,14 @@ impl RabbitMqBackend {
     async fn publish_dead(&self, queue: &str, letter: Compose<'_>) -> Result<()> {
         let dead = self.dead_queue_name(queue);
         let publisher = &self.open()?.publisher;
-        publisher.publish(Route::to_dead(&dead)?, letter).await
+        publisher.publish(Route::back_to(&dead)?, letter).await
+    }
+
+    /// Stores `envelope` on the queue it was found on, whatever its body says.
+    async fn publish_back(&self, queue: &str, envelope: &Envelope) -> Result<()> {
+        let publisher = &self.open()?.publisher;
+        let message = || publisher.message(envelope);
+        publisher.publish(Route::back_to(queue)?, &message).await
     }
 
     /// Stores `envelope` where it waits for `delay` and then returns to its queue.

@@ -16,7 +16,7 @@ use super::{
     RabbitMqOptions, acks::Answer, codec, error::lost, message::Message as Outgoing,
     subscription::Subscription,
 };
-use crate::{Delivery, Envelope, Error, Failure, Settled, Unsettled, runtime::client};
+use crate::{Delivery, Envelope, Error, Failure, QueueKind, Settled, Unsettled, runtime::client};
 
 /// How long a job or body that could not be settled is kept from coming straight back.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
@@ -25,6 +25,7 @@ pub(super) const PAUSE: Duration = Duration::from_secs(5);
 pub struct RabbitMqDelivery {
     envelope: Envelope,
     redelivered: bool,
+    crashes: u32,
     tag: u64,
     subscription: Arc<Subscription>,
     settled: bool,
@@ -36,9 +37,15 @@ impl RabbitMqDelivery {
         message: &Message,
         subscription: Arc<Subscription>,
     ) -> Self {
+        let mut crashes = envelope.crashes();
+        if message.redelivered {
+            let times = codec::delivery_count(&message.properties);
+            crashes = crashes.saturating_add(subscription.crashes(envelope.job_id, times));
+        }
         Self {
+            redelivered: message.redelivered || envelope.crashes() > 0,
+            crashes,
             envelope,
-            redelivered: message.redelivered,
             tag: message.delivery_tag,
             subscription,
             settled: false,
@@ -138,6 +145,14 @@ impl Delivery for RabbitMqDelivery {
         self.redelivered
     }
 
+    fn crashes(&self) -> u32 {
+        self.crashes
+    }
+
+    fn crashes_are_kept(&self) -> bool {
+        self.subscription.kind == QueueKind::Quorum
+    }
+
     fn is_gone(&self) -> bool {
         !self.subscription.is_open()
     }
@@ -160,6 +175,16 @@ impl Delivery for RabbitMqDelivery {
         self.follow("defer a job of", next, delay, granularity)
     }
 
+    fn replace(self, next: &Envelope) -> impl Future<Output = Settled<Self>> + Send {
+        Box::pin(async move {
+            self.check_open("store again a job of")
+                .map_err(Unsettled::lost)?;
+            let Subscription { backend, queue, .. } = &*self.subscription;
+            let stored = backend.publish_back(queue, next).await;
+            self.ack_after(stored).await
+        })
+    }
+
     fn dead_letter(self, reason: &str) -> impl Future<Output = Settled<Self>> + Send {
         self.bury(None, reason)
     }
@@ -175,7 +200,9 @@ impl Delivery for RabbitMqDelivery {
 
 impl Drop for RabbitMqDelivery {
     fn drop(&mut self) {
-        if !self.settled {
+        if !self.settled && !self.subscription.is_open() {
+            self.subscription.lose(self.envelope.job_id);
+        } else if !self.settled {
             let action = "give back a job of";
             let given_back = pin!(self.subscription.answer(action, self.tag, Answer::GiveBack));
             // The first poll hands the frame to the client; there is nothing to wait for.

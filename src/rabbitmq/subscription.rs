@@ -24,8 +24,9 @@ use super::{
     acks::{Acks, Answer},
     channel::OpenChannel,
     error::broker,
+    lock,
 };
-use crate::{Error, QueueConfig, Result, limits::cut, runtime::client};
+use crate::{Error, QueueConfig, QueueKind, Result, limits::cut, runtime::client};
 
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
@@ -42,6 +43,7 @@ pub(super) struct Subscription {
     acks: Acks,
     pub(super) number: u64,
     pub(super) queue: String,
+    pub(super) kind: QueueKind,
     pub(super) backend: RabbitMqBackend,
 }
 
@@ -54,6 +56,21 @@ impl Subscription {
     /// A delivery leaves the stream.
     pub(super) fn hand_out(&self, tag: u64) {
         self.acks.hand_out(tag);
+    }
+
+    /// A job that has not started here is lost with the channel.
+    pub(super) fn lose(&self, job: Uuid) {
+        lock(&self.backend.0.survived).note(job);
+    }
+
+    /// How often a job that comes back, and that its quorum queue got back so often, was in the hands
+    /// of a process that ended.
+    pub(super) fn crashes(&self, job: Uuid, times: u32) -> u32 {
+        let mut survived = lock(&self.backend.0.survived);
+        match self.kind {
+            QueueKind::Classic => u32::from(!survived.take(job)),
+            QueueKind::Quorum => times.saturating_sub(survived.times(job)),
+        }
     }
 
     /// Whether answers can still reach the broker. When they cannot, it hands the jobs out again.
@@ -102,6 +119,7 @@ impl Subscribed {
                 acks: Acks::new(queue.prefetch),
                 number: NUMBERS.fetch_add(1, Ordering::Relaxed),
                 queue: name.clone(),
+                kind: queue.kind,
                 backend: backend.clone(),
             }),
         })
@@ -115,7 +133,11 @@ impl Subscribed {
                     return Poll::Ready(Ok(message));
                 }
                 // Left over from before the loss: the broker has it back.
-                Some(Ok(_)) => {}
+                Some(Ok(message)) => {
+                    let id = message.properties.message_id().as_ref();
+                    let job = id.and_then(|id| Uuid::parse_str(id.as_str()).ok());
+                    job.into_iter().for_each(|job| self.subscription.lose(job));
+                }
                 Some(Err(error)) => {
                     self.consumer = None;
                     let queue = &self.subscription.queue;

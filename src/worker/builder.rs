@@ -4,10 +4,10 @@ use std::{
     collections::HashMap, fmt, future::Future, marker::PhantomData, sync::Arc, time::Duration,
 };
 
-use async_lock::Semaphore;
+use async_lock::{RwLock, Semaphore};
 
 use super::{
-    Worker, WorkerHandle,
+    Worker, WorkerHandle, crash,
     dispatch::Dispatcher,
     drain::Patience,
     hook::Hook,
@@ -30,6 +30,7 @@ pub struct WorkerBuilder<Q, B> {
     job_overrides: HashMap<&'static str, RetryPolicy>,
     concurrency: Option<usize>,
     job_timeout: Option<Duration>,
+    crash_limit: Option<u32>,
     hook: Option<Hook>,
     runtime: Option<Runtime>,
     close_backend: bool,
@@ -48,6 +49,7 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
             job_overrides: HashMap::new(),
             concurrency: None,
             job_timeout: None,
+            crash_limit: Some(crash::LIMIT),
             hook: None,
             runtime: None,
             close_backend: false,
@@ -143,6 +145,26 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
         self
     }
 
+    /// How many processes may end with one attempt of a job in hand before it is dead-lettered as a
+    /// crash loop ([`DeadLetterCause::CrashLoop`](crate::DeadLetterCause::CrashLoop)), at least 1; 10
+    /// by default, `None` to hand it out for ever.
+    ///
+    /// The attempt of a job whose handler aborts the process, is killed for want of memory or the
+    /// like never ends, so that `max_attempts` does not see it. The limit is apart from that and
+    /// should be well above it: a broker cannot tell a crash from a restart, so every job that
+    /// a process had in hand is counted, also what it had not started. An attempt that ends, a
+    /// deferral and a replay begin anew.
+    ///
+    /// A classic queue does not count. There, a job that may have crashed a process is first stored
+    /// again, with the count in the header `x-crashes`, ahead of the backlog where the queue has
+    /// priorities and behind it where not. From the third time on it waits before it is run,
+    /// on every queue, a random time of up to 8 s, then 16 s, at last about a minute: so jobs that
+    /// were in hand together part, and only what crashes by itself reaches the limit.
+    pub fn crash_limit(mut self, times: impl Into<Option<u32>>) -> Self {
+        self.crash_limit = times.into();
+        self
+    }
+
     /// Where handlers run; by default where [`Backend::runtime`](crate::Backend::runtime) says.
     pub fn runtime(mut self, runtime: Runtime) -> Self {
         self.runtime = Some(runtime);
@@ -222,6 +244,8 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
                 registry,
                 hook: self.hook,
                 job_timeout: self.job_timeout,
+                crash_limit: self.crash_limit,
+                replacing: RwLock::new(()),
                 runtime,
                 handle: WorkerHandle::new(),
             }),

@@ -2,6 +2,7 @@
 
 use std::{future::Future, pin::Pin, time::Duration};
 
+use async_lock::RwLock;
 use futures_lite::future::or;
 
 use super::{
@@ -15,6 +16,9 @@ pub(super) struct Dispatcher {
     pub(super) registry: Registry,
     pub(super) hook: Option<Hook>,
     pub(super) job_timeout: Option<Duration>,
+    pub(super) crash_limit: Option<u32>,
+    /// Read while a job is stored again for a crash, written before one that was is run.
+    pub(super) replacing: RwLock<()>,
     pub(super) runtime: Runtime,
     pub(super) handle: WorkerHandle,
 }
@@ -23,6 +27,10 @@ impl Dispatcher {
     /// Runs the job in hand and settles it.
     pub(super) async fn dispatch<D: Delivery>(&self, run: Run<D>, delivery: D) {
         let envelope = delivery.envelope();
+        if envelope.crashes() > 0 {
+            // Its original may not be acked yet: crashing now would leave both.
+            drop(self.replacing.write().await);
+        }
         let (outcome, rules) = match self.registry.get(&envelope.job_type) {
             None => (Outcome::no_handler(&envelope.job_type), Rules::default()),
             Some(entry) => {
@@ -32,6 +40,17 @@ impl Dispatcher {
             }
         };
         let ending = Ending::new(outcome, rules);
+        self.conclude(run, delivery, ending).await;
+    }
+
+    /// Settles a job that is not to be run for what became of it elsewhere.
+    pub(super) async fn dispatch_crashed<D: Delivery>(
+        &self,
+        run: Run<D>,
+        delivery: D,
+        ending: Ending,
+    ) {
+        let _stored_again = self.replacing.read().await;
         self.conclude(run, delivery, ending).await;
     }
 

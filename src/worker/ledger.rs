@@ -24,6 +24,7 @@ pub(super) struct Key {
     job_id: Uuid,
     attempt: u32,
     deferrals: u32,
+    crashes: u32,
     enqueued_at_ms: u64,
     failed_at_ms: Option<u64>,
 }
@@ -34,6 +35,7 @@ impl Key {
             job_id: envelope.job_id,
             attempt: envelope.attempt,
             deferrals: envelope.deferrals,
+            crashes: envelope.crashes(),
             enqueued_at_ms: envelope.enqueued_at_ms,
             failed_at_ms: envelope.failure().map(|failure| failure.failed_at_ms),
         }
@@ -110,9 +112,10 @@ impl<D> Ledger<D> {
         let mut pages = self.pages();
         pages.forget_old(now);
         let Some(known) = pages.jobs.get_mut(&key) else {
+            // What was stored again for a crash may be there twice, and is never enqueued.
             let is_lost = |settled: &Settled| {
                 settled.key == key
-                    && settled.subscription != subscription
+                    && (settled.subscription != subscription || key.crashes > 0)
                     && now.saturating_duration_since(settled.at) <= SETTLED_FOR
             };
             let Some(found) = pages.settled.iter().position(is_lost) else {
@@ -251,6 +254,7 @@ mod tests {
             job_id: Uuid::from_u128(number),
             attempt: 1,
             deferrals: 0,
+            crashes: 0,
             enqueued_at_ms: 0,
             failed_at_ms: None,
         }

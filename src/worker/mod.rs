@@ -1,6 +1,7 @@
 //! [`Worker`]: consumes queues and runs their jobs.
 
 mod builder;
+mod crash;
 mod dispatch;
 mod drain;
 mod fault;

@@ -27,6 +27,15 @@ pub(super) enum Outcome {
     NoHandler(Box<Fault>),
     /// The successor can never be stored.
     Refused(Box<Fault>),
+    /// It was not run, for whoever had it before may have crashed, and that is not counted yet.
+    Uncounted {
+        /// With this time.
+        crashes: u32,
+        /// When it is to be run, if not at once.
+        delay: Option<Duration>,
+    },
+    /// It was not run: too many processes ended with it in hand.
+    CrashLoop(Box<Fault>),
 }
 
 impl Outcome {

@@ -27,6 +27,10 @@ pub(super) enum Plan<'a> {
         delay: Duration,
         reason: &'a str,
     },
+    Replace {
+        next: Box<Envelope>,
+        delay: Option<Duration>,
+    },
     DeadLetter(Box<DeadLetter>),
 }
 
@@ -79,6 +83,13 @@ impl<'a> Plan<'a> {
                 dead(DeadLetterCause::NoHandler, fault, fault.text.clone())
             }
             Outcome::Refused(fault) => dead(DeadLetterCause::Refused, fault, fault.text.clone()),
+            Outcome::Uncounted { crashes, delay } => Self::Replace {
+                next: Box::new(envelope.crashed(*crashes, rules.top_priority)),
+                delay: *delay,
+            },
+            Outcome::CrashLoop(fault) => {
+                dead(DeadLetterCause::CrashLoop, fault, fault.text.clone())
+            }
         }
     }
 
@@ -92,6 +103,10 @@ impl<'a> Plan<'a> {
         Some(Outcome::Refused(match self {
             Self::Retry { fault, .. } => fault.in_words(words(&fault.text)),
             Self::Defer { reason, .. } => Fault::of_error(refusal).in_words(words(reason)),
+            Self::Replace { next, .. } => {
+                let why = format!("crash {}", next.crashes());
+                Fault::of_error(refusal).in_words(words(&why))
+            }
             Self::Ack | Self::DeadLetter(_) => return None,
         }))
     }
@@ -101,6 +116,7 @@ impl<'a> Plan<'a> {
             Self::Ack => "ack",
             Self::Retry { .. } => "retry",
             Self::Defer { .. } => "defer",
+            Self::Replace { .. } => "count the crash and store again",
             Self::DeadLetter(_) => "dead-letter",
         }
     }

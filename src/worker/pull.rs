@@ -9,6 +9,7 @@ use futures_util::{future::BoxFuture, stream::FuturesUnordered};
 
 use super::{
     WorkerHandle,
+    crash::instead_of_running,
     dispatch::Dispatcher,
     ledger::{Arrival, Key, Ledger},
 };
@@ -67,12 +68,21 @@ impl<B: Backend> Puller<B> {
             }
             let run = self.ledger.start(Key::of(delivery.envelope()));
             let dispatcher = Arc::clone(&self.dispatcher);
-            self.spawn(Box::pin(async move {
-                let work = pin!(dispatcher.dispatch(run, delivery));
-                dispatcher.unless_dropped(work).await;
-                // The job is settled or back before the slot is free.
-                drop(slot);
-            }))?;
+            // Not before its turn: what only waited is not to be counted time and again.
+            let crashed = instead_of_running(&delivery, queue, dispatcher.crash_limit);
+            // The job is settled or back before the slot is free.
+            self.spawn(match crashed {
+                None => Box::pin(async move {
+                    let work = pin!(dispatcher.dispatch(run, delivery));
+                    dispatcher.unless_dropped(work).await;
+                    drop(slot);
+                }),
+                Some(ending) => Box::pin(async move {
+                    let work = pin!(dispatcher.dispatch_crashed(run, delivery, ending));
+                    dispatcher.unless_dropped(work).await;
+                    drop(slot);
+                }),
+            })?;
         }
     }
 

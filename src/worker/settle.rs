@@ -107,6 +107,10 @@ impl Dispatcher {
                 Plan::Ack => delivery.ack().await,
                 Plan::Retry { next, delay, .. } => delivery.retry(next, *delay).await,
                 Plan::Defer { next, delay, .. } => delivery.defer(next, *delay).await,
+                Plan::Replace { next, delay } => match delay {
+                    Some(delay) => delivery.defer(next, *delay).await,
+                    None => delivery.replace(next).await,
+                },
                 Plan::DeadLetter(letter) => match letter.failure() {
                     Some(failure) => delivery.dead_letter_with(failure, &letter.reason).await,
                     None => delivery.dead_letter(&letter.reason).await,
@@ -153,6 +157,14 @@ impl Dispatcher {
                 self.handle.count(|counts| &mut counts.deferred);
                 let deferrals = next.deferrals;
                 log::info!("{job}: deferred for {delay:?}, deferral {deferrals}: {reason}");
+            }
+            Plan::Replace { next, delay } => {
+                self.handle.count(|counts| &mut counts.crashed);
+                let (times, delay) = (next.crashes(), delay.unwrap_or_default());
+                log::warn!(
+                    "{job}: whoever had it ended without an answer, {times} times so far: stored \
+                     again, to run in {delay:?}"
+                );
             }
             Plan::DeadLetter(letter) => {
                 self.handle.count(|counts| &mut counts.dead_lettered);

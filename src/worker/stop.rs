@@ -144,6 +144,10 @@ pub struct Counts {
     pub dead_lettered: u64,
     /// Came back while or after they ran, and were not run again.
     pub recognised: u64,
+    /// Were in the hands of a process that ended without an answer, and were stored again with that
+    /// counted, before they ran here; see
+    /// [`crash_limit`](crate::WorkerBuilder::crash_limit).
+    pub crashed: u64,
     /// Given back to the queue because they could not be settled.
     pub given_back: u64,
     /// Ended after the shutdown was asked for; counted by what came of them, too.

@@ -11,6 +11,7 @@ mod addresses;
 mod close;
 mod confirm;
 mod connect;
+mod crashes;
 mod dead;
 mod dial;
 mod failure;
@@ -221,6 +222,10 @@ fn main() -> ExitCode {
             a_user_without_permissions_is_told_what_is_refused_on_which_queue
             silence_is_noticed_within_a_minute_unless_asked_otherwise
             special_characters_work_in_a_uri_and_in_the_builder
+        ;
+        crashes:
+            what_is_given_back_counts_where_a_broker_cannot_tell
+            a_lost_connection_is_no_crash_to_whoever_lost_it
         ;
         dead:
             what_is_rejected_follows_the_operators_policy

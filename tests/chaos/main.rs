@@ -20,6 +20,7 @@ mod alarms;
 mod channel;
 mod cluster;
 mod crash;
+mod crash_loop;
 mod cut;
 mod deleted;
 mod down;
@@ -67,7 +68,7 @@ fn heartbeat(url: &str, every: Duration) -> String {
 }
 
 fn main() -> ExitCode {
-    if let Some(child) = crash::child() {
+    if let Some(child) = crash::child().or_else(crash_loop::child) {
         return child;
     }
     let mut trials = facts! {
@@ -125,6 +126,9 @@ fn main() -> ExitCode {
         ctl_trial crash:
             jobs_of_a_killed_process_run_elsewhere_and_none_is_missing
         ;
+        ctl_trial crash_loop:
+            a_job_that_ends_its_process_is_given_up_and_the_others_run
+        ;
         ctl_trial rights:
             a_producer_without_rights_hears_so_at_once_and_works_when_it_has_them
         ;
@@ -142,6 +146,9 @@ fn main() -> ExitCode {
         ;
     };
     let quorum = facts! {
+        ctl_trial crash_loop:
+            the_same_on_a_quorum_queue
+        ;
         ctl_trial long:
             a_long_job_of_a_quorum_queue_runs_once
             only_the_last_consumer_is_left_while_a_long_job_goes_on

@@ -16,6 +16,7 @@ macro_rules! job {
 }
 
 mod concurrency;
+mod crash;
 mod failure;
 mod fault;
 mod hook;

@@ -17,7 +17,7 @@ use crate::{
 pub(crate) struct Stage {
     pub(crate) script: Script,
     pub(crate) job: Envelope,
-    handle: WorkerHandle,
+    pub(crate) handle: WorkerHandle,
     /// One for each run that starts.
     started: Receiver<()>,
     /// One lets one run end.

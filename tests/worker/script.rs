@@ -43,6 +43,7 @@ pub(crate) struct Handed {
     number: u32,
     envelope: Envelope,
     redelivered: bool,
+    crashed: bool,
     subscription: u64,
     script: Script,
     settled: bool,
@@ -60,11 +61,12 @@ impl Script {
         }
     }
 
-    fn hand_out(&self, number: u32, envelope: &Envelope, redelivered: bool) {
+    fn hand_out(&self, number: u32, envelope: &Envelope, redelivered: bool, crashed: bool) {
         let handed = Handed {
             number,
             envelope: envelope.clone(),
             redelivered,
+            crashed,
             // The next one begins with a cut.
             subscription: self.cut.load(SeqCst).into(),
             script: self.clone(),
@@ -74,11 +76,16 @@ impl Script {
     }
 
     pub(crate) fn first(&self, number: u32, envelope: &Envelope) {
-        self.hand_out(number, envelope, false);
+        self.hand_out(number, envelope, false, false);
     }
 
     pub(crate) fn again(&self, number: u32, envelope: &Envelope) {
-        self.hand_out(number, envelope, true);
+        self.hand_out(number, envelope, true, false);
+    }
+
+    /// Hands out what another process may have crashed with.
+    pub(crate) fn crashed(&self, number: u32, envelope: &Envelope) {
+        self.hand_out(number, envelope, true, true);
     }
 
     /// Loses every delivery up to this number.
@@ -143,6 +150,10 @@ impl Delivery for Handed {
         self.redelivered
     }
 
+    fn crashes(&self) -> u32 {
+        self.envelope.crashes() + u32::from(self.crashed)
+    }
+
     fn subscription(&self) -> u64 {
         self.subscription
     }
@@ -157,6 +168,10 @@ impl Delivery for Handed {
 
     async fn defer(self, _: &Envelope, _: Duration) -> Settled<Self> {
         self.settle("defer")
+    }
+
+    async fn replace(self, next: &Envelope) -> Settled<Self> {
+        self.settle(&format!("replace {}", next.crashes()))
     }
 
     async fn dead_letter(self, _: &str) -> Settled<Self> {

@@ -15,6 +15,8 @@ pub(crate) enum Cause {
     NoHandler,
     /// It could not be retried or deferred
     Refused,
+    /// Too many workers crashed while they had it
+    CrashLoop,
     /// The body is no job
     Malformed,
     /// Given back too often, as by workers that crash; the broker's doing
@@ -38,6 +40,7 @@ impl Cause {
             Some(DeadLetterCause::Decode) => Some(Self::Decode),
             Some(DeadLetterCause::NoHandler) => Some(Self::NoHandler),
             Some(DeadLetterCause::Refused) => Some(Self::Refused),
+            Some(DeadLetterCause::CrashLoop) => Some(Self::CrashLoop),
             _ => match &*letter.brokers_reason()? {
                 "delivery_limit" => Some(Self::DeliveryLimit),
                 "expired" => Some(Self::Expired),

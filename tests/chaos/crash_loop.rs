@@ -1,0 +1,157 @@
+//! A job that ends every process it runs in.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    io::{BufRead, BufReader, Write},
+    process::{Child, Command, ExitCode, Stdio},
+    sync::{Arc, Mutex},
+};
+
+use async_global_executor::block_on;
+use futures_lite::future::zip;
+use queuey_rabbitmq::{
+    Backend, DeadLetterCause, Error, QueueConfig, QueueKind, RabbitMqBackend, codec, prelude::*,
+};
+
+use crate::support::{Broker, amqp_url, jobs::*, pause, until};
+
+const QUEUE: &str = "QUEUEY_CHAOS_CRASH_LOOP";
+const LIMIT: u32 = 6;
+const GOOD: u64 = 30;
+/// The job that aborts.
+const BAD: u64 = 0;
+
+/// Works on the queue that the environment names, until it is killed or aborts.
+pub fn child() -> Option<ExitCode> {
+    let words = env::var(QUEUE).ok()?;
+    let queue = match words.split_once(' ')? {
+        ("quorum", name) => QueueConfig::new(name).kind(QueueKind::Quorum),
+        ("flat", name) => QueueConfig::new(name).max_priority(0),
+        (_, name) => QueueConfig::new(name),
+    };
+    let work = async {
+        let backend = RabbitMqBackend::connect(amqp_url().unwrap()).await?;
+        let worker = Worker::builder(backend)
+            .queues(&[named(&queue.prefetch(4))])
+            .crash_limit(LIMIT)
+            .handler_fn(|Number(number), _| async move {
+                if number == BAD {
+                    std::process::abort();
+                }
+                pause(20 * MS).await;
+                println!("{number}");
+                Ok(std::io::stdout().flush()?)
+            })
+            .build()
+            .await?;
+        worker.run().await.map(drop)
+    };
+    let end: Result<(), Error> = block_on(work);
+    eprintln!("the child ends: {end:?}");
+    Some(ExitCode::FAILURE)
+}
+
+type Runs = Arc<Mutex<BTreeMap<u64, usize>>>;
+
+/// A child; killed when it is dropped.
+struct Process(Child);
+
+impl Process {
+    fn start(words: &str, runs: &Runs) -> Self {
+        let mut child = Command::new(env::current_exe().unwrap())
+            .env(QUEUE, words)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let runs = runs.clone();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                *runs
+                    .lock()
+                    .unwrap()
+                    .entry(line.parse().unwrap())
+                    .or_default() += 1;
+            }
+        });
+        Self(child)
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Lets a supervisor start a worker again whenever it has crashed; answers how often that was.
+async fn supervised(broker: &Broker, queue: QueueConfig) -> u32 {
+    let backend = broker.backend().await;
+    backend.declare(std::slice::from_ref(&queue)).await.unwrap();
+    let words = match (queue.kind, queue.max_priority) {
+        (QueueKind::Quorum, _) => format!("quorum {}", queue.name),
+        (_, None) => format!("flat {}", queue.name),
+        _ => format!("classic {}", queue.name),
+    };
+    let bad = envelope(&queue, BAD);
+    backend.publish(&bad, None).await.unwrap();
+    for number in 1..=GOOD {
+        let job = envelope(&queue, number);
+        backend.publish(&job, None).await.unwrap();
+    }
+    let runs = Runs::default();
+    let dead = backend.dead_queue_name(&queue.name);
+    let mut process = Process::start(&words, &runs);
+    let mut crashes = 0;
+    while broker.ready(&dead).await == Some(0) {
+        pause(50 * MS).await;
+        if !process.is_alive() {
+            crashes += 1;
+            assert!(crashes <= 2 * LIMIT, "it goes on crashing");
+            process = Process::start(&words, &runs);
+        }
+    }
+    // Nothing crashes the last one: it does what is left, and what is new.
+    let job = envelope(&queue, GOOD + 1);
+    backend.publish(&job, None).await.unwrap();
+    until("the other jobs", async || {
+        runs.lock().unwrap().len() as u64 == GOOD + 1
+    })
+    .await;
+    until("an empty queue", async || {
+        broker.listed(&queue.name, &["messages"]) == Some(vec!["0".into()])
+    })
+    .await;
+    assert!(process.is_alive());
+
+    assert_eq!(broker.ready(&dead).await, Some(1));
+    let letter = broker.take(&dead).await.unwrap();
+    let job = codec::envelope(&letter.body, &letter.properties).unwrap();
+    assert_eq!((job.job_id, job.attempt), (bad.job_id, 1));
+    assert_eq!(job.enqueued_at_ms, bad.enqueued_at_ms);
+    let cause = job.failure().unwrap().cause;
+    assert_eq!(cause, Some(DeadLetterCause::CrashLoop));
+    let again: usize = runs.lock().unwrap().values().map(|runs| runs - 1).sum();
+    eprintln!("    {words}: {crashes} crashes, {again} runs of other jobs again");
+    assert!(again <= crashes as usize * 4, "{again} again");
+    crashes
+}
+
+pub async fn a_job_that_ends_its_process_is_given_up_and_the_others_run(broker: Broker) {
+    let flat = supervised(&broker, broker.queue().max_priority(0));
+    let classic = supervised(&broker, broker.queue());
+
+    assert_eq!(zip(classic, flat).await, (LIMIT, LIMIT));
+}
+
+pub async fn the_same_on_a_quorum_queue(broker: Broker) {
+    let queue = broker.queue().kind(QueueKind::Quorum);
+
+    assert_eq!(supervised(&broker, queue).await, LIMIT);
+}
