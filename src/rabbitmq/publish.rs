@@ -143,7 +143,19 @@ impl Publisher {
         Ok(lane)
     }
 
+    /// An open lane that takes publishes. What is written under an alarm is stored at its end, also when
+    /// nobody waits for it any more and another has taken its place.
     pub(super) async fn lane(&self, queue: &str) -> Result<Arc<Lane>> {
+        loop {
+            let lane = self.open_one(queue).await?;
+            if !lane.is_blocked() {
+                return Ok(lane);
+            }
+            client().sleep(PAUSE).await;
+        }
+    }
+
+    async fn open_one(&self, queue: &str) -> Result<Arc<Lane>> {
         let mut lane = self.lane.lock().await;
         if let Some(lane) = &*lane
             && lane.is_open()

@@ -10,11 +10,27 @@ use crate::{
     support::{Broker, jobs::*, until, within},
 };
 
+const MEMORY: &str = "set_vm_memory_high_watermark";
+const NO_MEMORY: &str = "0.000001";
+
 pub async fn an_alarm_for_memory_stops_publishes_and_nothing_else(broker: Broker) {
+    let old = memory(&broker).await;
+    alarm(&broker, MEMORY, NO_MEMORY, &old).await;
+}
+
+async fn memory(broker: &Broker) -> String {
     let old = "vm_memory_monitor:get_vm_memory_high_watermark().";
     let old = broker.ctl_beside(&["eval", old]).await;
     assert!(old.trim().parse::<f64>().is_ok(), "{old}");
-    alarm(&broker, "set_vm_memory_high_watermark", "0.000001", &old).await;
+    old
+}
+
+/// Begins an alarm for memory that lasts until the answer is dropped.
+pub async fn out_of_memory(broker: &Broker) -> Restore {
+    let old = memory(broker).await;
+    let restore = Restore(broker.clone(), vec![MEMORY.into(), old.trim().into()]);
+    broker.ctl_beside(&[MEMORY, NO_MEMORY]).await;
+    restore
 }
 
 pub async fn an_alarm_for_disk_stops_publishes_and_nothing_else(broker: Broker) {

@@ -32,6 +32,7 @@ mod paused;
 mod rights;
 mod silent;
 mod slow;
+mod unpublished;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -96,6 +97,10 @@ fn main() -> ExitCode {
         ctl_trial alarms:
             an_alarm_for_memory_stops_publishes_and_nothing_else
             an_alarm_for_disk_stops_publishes_and_nothing_else
+        ;
+        ctl_trial unpublished:
+            retries_wait_for_the_end_of_an_alarm_and_other_jobs_go_on
+            a_shutdown_gives_back_what_waits_for_its_retry
         ;
         broker_trial deleted:
             a_worker_goes_on_when_its_queue_was_deleted
