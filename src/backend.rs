@@ -11,7 +11,7 @@ use std::{fmt, future::Future, time::Duration};
 
 use futures_core::Stream;
 
-use crate::{Envelope, Error, Failure, QueueConfig, Result, Runtime};
+use crate::{Envelope, Error, Failure, QueueConfig, Result, Runtime, SubscriptionWatch};
 
 /// A transport. Clones share one connection.
 pub trait Backend: Clone + Send + Sync + 'static {
@@ -43,6 +43,20 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// The stream ends when the backend is closed, and with an error when the broker is lost.
     fn consume(&self, queue: &QueueConfig)
     -> impl Future<Output = Result<Self::Deliveries>> + Send;
+
+    /// Like [`consume`](Self::consume), and tells `watch` when the subscription is made, lost, and
+    /// made again.
+    fn consume_watched(
+        &self,
+        queue: &QueueConfig,
+        watch: SubscriptionWatch,
+    ) -> impl Future<Output = Result<Self::Deliveries>> + Send {
+        async move {
+            let deliveries = self.consume(queue).await?;
+            watch.subscribed();
+            Ok(deliveries)
+        }
+    }
 
     /// Ends every stream; later calls answer [`Error::Closed`].
     fn close(&self) -> impl Future<Output = Result<()>> + Send;

@@ -69,6 +69,7 @@ mod retry;
 mod backend;
 mod dead_letter;
 mod handler;
+mod health;
 mod latch;
 // Sending and working.
 mod producer;
@@ -86,6 +87,7 @@ pub use envelope::Envelope;
 pub use error::{BoxError, Chain, Error, JobError, Result};
 pub use failure::{DeadLetterCause, FailedAttempt, Failure, FailureKind};
 pub use handler::{FnHandler, JobContext, JobHandler};
+pub use health::{QueueHealth, SubscriptionWatch};
 pub use job::Job;
 pub use lapin;
 pub use memory::{AckKind, MemoryBackend, MemoryCounts, MemoryDeliveries, MemoryDelivery};

@@ -15,7 +15,7 @@ use super::{
     Attempt, RabbitMqBackend, Rebuilding, ack_timeout, codec, reconnect::next_delay, settle,
     settle::RabbitMqDelivery, subscription::Subscribed,
 };
-use crate::{Error, QueueConfig, Result, runtime::client};
+use crate::{Error, QueueConfig, Result, SubscriptionWatch, runtime::client};
 
 /// The deliveries of one queue, until the backend is closed or the reconnect policy gives up.
 ///
@@ -23,6 +23,7 @@ use crate::{Error, QueueConfig, Result, runtime::client};
 pub struct RabbitMqDeliveries {
     queue: QueueConfig,
     backend: RabbitMqBackend,
+    watch: SubscriptionWatch,
     state: State,
 }
 
@@ -33,15 +34,20 @@ enum State {
 }
 
 impl RabbitMqDeliveries {
-    pub(super) async fn start(backend: RabbitMqBackend, queue: QueueConfig) -> Result<Self> {
+    pub(super) async fn start(
+        backend: RabbitMqBackend,
+        queue: QueueConfig,
+        watch: SubscriptionWatch,
+    ) -> Result<Self> {
         let subscribed = match Subscribed::new(&backend, &queue).await {
             // As if it had been lost a moment later.
             Err(cause @ Error::Disconnected { .. }) if backend.consuming().await?.comes_back() => {
                 say_lost(&queue, None, &cause);
-                rebuild(backend.clone(), queue.clone(), cause).await?
+                rebuild(backend.clone(), queue.clone(), watch.clone(), cause).await?
             }
             answer => answer?,
         };
+        watch.subscribed();
         let version = subscribed.subscription.version();
         if let Some(why) = ack_timeout::unheeded(&queue, version) {
             log::warn!("{why}");
@@ -49,6 +55,7 @@ impl RabbitMqDeliveries {
         Ok(Self {
             queue,
             backend,
+            watch,
             state: State::Subscribed(subscribed),
         })
     }
@@ -88,7 +95,8 @@ impl Stream for RabbitMqDeliveries {
                     Err(cause) if this.backend.is_closed() => return this.end(cause),
                     Err(cause) => {
                         say_lost(&this.queue, subscribed.subscription.version(), &cause);
-                        let rebuilt = rebuild(this.backend.clone(), this.queue.clone(), cause);
+                        let (backend, queue) = (this.backend.clone(), this.queue.clone());
+                        let rebuilt = rebuild(backend, queue, this.watch.clone(), cause);
                         this.state = State::Rebuilding(rebuilt);
                     }
                 },
@@ -106,6 +114,7 @@ impl Stream for RabbitMqDeliveries {
 fn rebuild(
     backend: RabbitMqBackend,
     queue: QueueConfig,
+    watch: SubscriptionWatch,
     cause: Error,
 ) -> BoxFuture<'static, Result<Subscribed>> {
     Box::pin(async move {
@@ -113,6 +122,7 @@ fn rebuild(
         let mut failures = 0;
         let mut last = cause;
         loop {
+            watch.lost(&last);
             // These come back, or not, under their own count.
             backend.connected(name).await?;
             let attempt = Attempt {
@@ -129,6 +139,7 @@ fn rebuild(
             or(client().sleep(delay), backend.0.closing.raised()).await;
             match subscribe_again(&backend, &queue).await {
                 Ok(subscribed) => {
+                    watch.subscribed();
                     log::info!("subscribed to `{name}` again");
                     return Ok(subscribed);
                 }

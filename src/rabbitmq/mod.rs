@@ -29,6 +29,7 @@ mod publish;
 mod queuey_core;
 mod reconnect;
 mod settle;
+mod store;
 mod subscription;
 mod survived;
 pub mod topology;
@@ -55,12 +56,12 @@ use self::{
     holds::Holds,
     ladders::Ladders,
     link::Link,
-    message::{Compose, Route},
+    message::Route,
     publish::{PAUSE, Publisher},
     survived::Survived,
 };
 use crate::{
-    Backend, Envelope, Error, QueueConfig, QueueKind, Result, Runtime, latch::Latch,
+    Backend, Envelope, Error, QueueConfig, Result, Runtime, SubscriptionWatch, latch::Latch,
     limits::check_name, runtime::client,
 };
 
@@ -260,11 +261,12 @@ impl RabbitMqBackend {
     fn subscribe<'a>(
         &'a self,
         queue: &'a QueueConfig,
+        watch: SubscriptionWatch,
     ) -> BoxFuture<'a, Result<RabbitMqDeliveries>> {
         Box::pin(async move {
             self.open()?;
             check_name(&queue.name)?;
-            RabbitMqDeliveries::start(self.clone(), queue.clone()).await
+            RabbitMqDeliveries::start(self.clone(), queue.clone(), watch).await
         })
     }
 
@@ -293,51 +295,6 @@ impl RabbitMqBackend {
         match self.0.declared.config(queue) {
             Some(queue) => self.declare(std::slice::from_ref(&queue)).await,
             None => Ok(()),
-        }
-    }
-
-    async fn publish_dead(&self, queue: &str, letter: Compose<'_>) -> Result<()> {
-        let dead = self.dead_queue_name(queue);
-        let publisher = &self.open()?.publisher;
-        publisher.publish(Route::back_to(&dead)?, letter).await
-    }
-
-    /// Stores `envelope` on the queue it was found on, whatever its body says.
-    async fn publish_back(&self, queue: &str, envelope: &Envelope) -> Result<()> {
-        let publisher = &self.open()?.publisher;
-        let message = || publisher.message(envelope);
-        publisher.publish(Route::back_to(queue)?, &message).await
-    }
-
-    /// Stores `envelope` where it waits for `delay` and then returns to its queue.
-    async fn hold(
-        &self,
-        envelope: &Envelope,
-        delay: Duration,
-        granularity: Duration,
-    ) -> Result<()> {
-        let Inner {
-            options,
-            holds,
-            ladders,
-            declared,
-            ..
-        } = self.open()?;
-        let queue = &envelope.queue;
-        let (kind, durable) = declared
-            .kind(queue)
-            .ok_or_else(|| Error::UnknownQueue(queue.clone()))?;
-        match kind {
-            QueueKind::Classic => {
-                let ttl = hold::ttl_ms(queue, delay, granularity)?;
-                holds
-                    .store(envelope, &options.deferred_suffix, durable, ttl)
-                    .await
-            }
-            QueueKind::Quorum => {
-                let seconds = ladder::seconds(queue, delay, granularity)?;
-                ladders.store(envelope, seconds).await
-            }
         }
     }
 }
@@ -379,7 +336,16 @@ impl Backend for RabbitMqBackend {
     }
 
     async fn consume(&self, queue: &QueueConfig) -> Result<RabbitMqDeliveries> {
-        self.subscribe(queue).await
+        let nobody = SubscriptionWatch::new(&queue.name);
+        self.subscribe(queue, nobody).await
+    }
+
+    async fn consume_watched(
+        &self,
+        queue: &QueueConfig,
+        watch: SubscriptionWatch,
+    ) -> Result<RabbitMqDeliveries> {
+        self.subscribe(queue, watch).await
     }
 
     /// Waits some seconds for open publishes, then for the broker's farewell, then ends.

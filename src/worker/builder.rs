@@ -235,6 +235,7 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
         let prefetched = || queues.iter().map(|queue| usize::from(queue.prefetch)).sum();
         let concurrency = self.concurrency.unwrap_or_else(prefetched).max(1);
         let runtime = self.runtime.unwrap_or_else(|| self.backend.runtime());
+        let handle = WorkerHandle::new(&queues);
         Ok(Worker {
             backend: self.backend,
             queues,
@@ -247,7 +248,7 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
                 crash_limit: self.crash_limit,
                 replacing: RwLock::new(()),
                 runtime,
-                handle: WorkerHandle::new(),
+                handle,
             }),
             close_backend: self.close_backend,
             patience: self.patience,

@@ -13,7 +13,7 @@ use super::{
     dispatch::Dispatcher,
     ledger::{Arrival, Key, Ledger},
 };
-use crate::{Backend, Delivery, Error, QueueConfig, Result};
+use crate::{Backend, Delivery, Error, QueueConfig, Result, SubscriptionWatch};
 
 /// Held by every task of a run, which waits for all of them to be gone.
 pub(super) type Running = Receiver<Infallible>;
@@ -33,7 +33,9 @@ impl<B: Backend> Puller<B> {
     ///
     /// Dropped, it gives back whatever has not started.
     pub(super) async fn pull_all(&self) -> Result<Infallible> {
-        let pulls = self.queues.iter().map(|queue| self.pull(queue));
+        let watches = self.dispatcher.handle.watches();
+        let queues = self.queues.iter().zip(watches);
+        let pulls = queues.map(|(queue, watch)| self.pull(queue, watch));
         match pulls.collect::<FuturesUnordered<_>>().next().await {
             Some(ended) => ended,
             // No queue at all: nothing to do until the shutdown.
@@ -41,12 +43,14 @@ impl<B: Backend> Puller<B> {
         }
     }
 
-    async fn pull(&self, queue: &QueueConfig) -> Result<Infallible> {
-        let mut deliveries = self.backend.consume(queue).await?;
+    async fn pull(&self, queue: &QueueConfig, watch: &SubscriptionWatch) -> Result<Infallible> {
+        let consuming = self.backend.consume_watched(queue, watch.clone());
+        let mut deliveries = consuming.await?;
         self.warn_of_long_jobs(queue);
         loop {
             let delivery = deliveries.next().await;
             let delivery = delivery.ok_or_else(|| Error::ConsumerStopped(queue.name.clone()))??;
+            watch.delivered();
             let waiting = Waiting::new(delivery, &self.dispatcher.handle);
             if self.dispatcher.handle.is_shutdown() {
                 // This very poll is older than the shutdown, and about to be dropped.

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::latch::Latch;
+use crate::{QueueConfig, QueueHealth, SubscriptionWatch, latch::Latch};
 
 /// Stops a worker and counts for it. Clones are the same handle.
 #[derive(Clone)]
@@ -14,15 +14,18 @@ pub struct WorkerHandle {
     cancel: Latch,
     abort: Latch,
     counts: Arc<Mutex<Counts>>,
+    watches: Arc<[SubscriptionWatch]>,
 }
 
 impl WorkerHandle {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(queues: &[QueueConfig]) -> Self {
+        let watches = queues.iter().map(|it| SubscriptionWatch::new(&it.name));
         Self {
             stop: Latch::new(),
             cancel: Latch::new(),
             abort: Latch::new(),
             counts: Arc::default(),
+            watches: watches.collect(),
         }
     }
 
@@ -56,6 +59,16 @@ impl WorkerHandle {
     /// [`Counts::settle_failures`] so far.
     pub fn settle_failures(&self) -> u64 {
         self.locked().settle_failures
+    }
+
+    /// Whether the worker gets the jobs of its queues, in the order of
+    /// [`Worker::queues`](crate::Worker::queues).
+    pub fn health(&self) -> Vec<QueueHealth> {
+        self.watches.iter().map(SubscriptionWatch::health).collect()
+    }
+
+    pub(super) fn watches(&self) -> &[SubscriptionWatch] {
+        &self.watches
     }
 
     /// Returns once [`shutdown`](Self::shutdown) was called.

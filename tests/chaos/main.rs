@@ -24,6 +24,7 @@ mod crash_loop;
 mod cut;
 mod deleted;
 mod down;
+mod health;
 mod killed;
 mod load;
 mod long;
@@ -101,6 +102,9 @@ fn main() -> ExitCode {
         ctl_trial unpublished:
             retries_wait_for_the_end_of_an_alarm_and_other_jobs_go_on
             a_shutdown_gives_back_what_waits_for_its_retry
+        ;
+        broker_trial health:
+            a_worker_is_unhealthy_for_as_long_as_the_broker_is_away
         ;
         broker_trial deleted:
             a_worker_goes_on_when_its_queue_was_deleted
