@@ -129,6 +129,7 @@ fn main() -> ExitCode {
         priority:
             a_deferral_overtakes_only_what_is_still_queued
             a_priority_above_the_queues_levels_is_the_top_level
+            few_jobs_behind_many_of_a_higher_priority_end
         ;
         settle:
             an_ack_on_a_dead_connection_is_a_failed_settlement

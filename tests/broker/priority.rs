@@ -49,3 +49,19 @@ pub async fn a_priority_above_the_queues_levels_is_the_top_level(broker: Broker)
 
     assert_eq!(ack_numbers(&mut deliveries, 4).await, [1, 2, 3, 0]);
 }
+
+pub async fn few_jobs_behind_many_of_a_higher_priority_end(broker: Broker) {
+    let backend = broker.backend_with(options(MS)).await;
+    let queue = broker.queue();
+    backend.declare(std::slice::from_ref(&queue)).await.unwrap();
+    for number in 0..1010 {
+        let job = envelope(&queue, number);
+        let job = if number < 10 { job } else { job.deferred(10) };
+        backend.publish(&job, None).await.unwrap();
+    }
+
+    let mut deliveries = backend.consume(&queue).await.unwrap();
+
+    let numbers = ack_numbers(&mut deliveries, 1010).await;
+    assert_eq!(numbers[1000..], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+}

@@ -6,9 +6,10 @@ use std::{
 };
 
 use futures_lite::future::zip;
+use futures_util::future::join_all;
 use queuey_rabbitmq::{
-    Attempt, Backoff, BackoffPolicy, Chain, Error, RabbitMqBackend, RabbitMqOptions, Rebuilding,
-    ReconnectPolicy,
+    Attempt, Backend, Backoff, BackoffPolicy, Chain, Error, RabbitMqBackend, RabbitMqOptions,
+    Rebuilding, ReconnectPolicy,
 };
 
 use crate::{
@@ -189,4 +190,39 @@ pub async fn a_backend_told_to_wait_connects_once_the_broker_is_there(broker: Br
     let worker = load.worker(&backend, MS).build().await.unwrap();
     let counts = beside(worker, load.until_done()).await;
     load.account(&broker, counts).await;
+}
+
+/// What this process holds in memory.
+fn resident() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages = pages.split(' ').nth(1).unwrap();
+    pages.parse::<usize>().unwrap() * 4096
+}
+
+pub async fn calls_that_time_out_leave_nothing_behind(broker: Broker) {
+    let options = RabbitMqOptions::new().publish_timeout(20 * MS);
+    let backend = broker.backend_with(options).await;
+    let load = Load::on(&backend, broker.queue()).await;
+    let away = node::kill().await;
+    let calls = async |batches: usize| {
+        let job = envelope(&load.queue, 1);
+        for _ in 0..batches {
+            let publish = |delayed: bool| backend.publish(&job, delayed.then_some(MS));
+            for answer in join_all((0..500).map(|it| publish(it % 2 == 0))).await {
+                answer.unwrap_err();
+            }
+        }
+    };
+    // Now and then the allocator takes some megabytes; a leak would be there each time.
+    let mut least = usize::MAX;
+    for _ in 0..4 {
+        let before = resident();
+        calls(20).await;
+        least = least.min(resident().saturating_sub(before));
+    }
+    eprintln!("    {} KiB more after 10,000 calls", least / 1024);
+    away.end().await;
+
+    assert!(least < 512 * 1024, "{least} bytes");
+    until("an enqueue", async || load.enqueue(&backend).await.is_ok()).await;
 }

@@ -118,3 +118,29 @@ pub async fn jobs_whose_wait_ended_while_it_was_away_run_afterwards(broker: Brok
         assert!(run - start >= wait, "job {number} is early");
     }
 }
+
+pub async fn a_worker_outlives_one_restart_after_another(broker: Broker) {
+    let (backend, load) = durable_load(&broker).await;
+    let restarts = if is_long() { 20 } else { 3 };
+
+    let worker = load.worker(&backend, 5 * MS).build().await.unwrap();
+    let counts = beside(worker, async {
+        let restarting = async {
+            for _ in 0..restarts {
+                pause(Duration::from_millis(fastrand::u64(0..3000))).await;
+                node::kill().await.end().await;
+                let goal = load.stored() + 50;
+                until("more jobs stored", async || load.stored() >= goal).await;
+            }
+        };
+        load.enqueue_during(&backend, 10 * MS, restarting).await;
+        load.until_done().await;
+    })
+    .await;
+
+    let repeats = load.account(&broker, counts).await;
+    // What was in hand and what was published and not confirmed, each time.
+    let in_flight = usize::from(load.queue.prefetch) + crate::load::CALLERS;
+    assert!(repeats <= restarts * in_flight, "{repeats} repeats");
+    assert!(load.refusals().is_empty(), "{:?}", load.refusals());
+}

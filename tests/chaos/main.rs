@@ -31,8 +31,10 @@ mod long;
 mod oversize;
 mod paused;
 mod rights;
+mod sigterm;
 mod silent;
 mod slow;
+mod timers;
 mod unpublished;
 
 use std::{process::ExitCode, time::Duration};
@@ -70,7 +72,10 @@ fn heartbeat(url: &str, every: Duration) -> String {
 }
 
 fn main() -> ExitCode {
-    if let Some(child) = crash::child().or_else(crash_loop::child) {
+    if let Some(child) = crash::child()
+        .or_else(crash_loop::child)
+        .or_else(sigterm::child)
+    {
         return child;
     }
     let mut trials = facts! {
@@ -89,6 +94,7 @@ fn main() -> ExitCode {
             jobs_that_ran_at_its_end_run_again
             jobs_that_waited_for_another_attempt_get_it
             jobs_whose_wait_ended_while_it_was_away_run_afterwards
+            a_worker_outlives_one_restart_after_another
         ;
         broker_trial silent:
             a_half_open_link_is_noticed_and_made_again
@@ -102,6 +108,13 @@ fn main() -> ExitCode {
         ctl_trial unpublished:
             retries_wait_for_the_end_of_an_alarm_and_other_jobs_go_on
             a_shutdown_gives_back_what_waits_for_its_retry
+        ;
+        broker_trial sigterm:
+            short_jobs_end_and_long_ones_are_back_before_the_kill
+        ;
+        broker_trial timers:
+            a_job_timeout_ends_a_job_across_three_reconnects
+            a_shutdown_ends_at_its_deadline_across_three_cuts
         ;
         broker_trial health:
             a_worker_is_unhealthy_for_as_long_as_the_broker_is_away
@@ -122,6 +135,7 @@ fn main() -> ExitCode {
             a_backend_told_to_wait_connects_once_the_broker_is_there
             a_lost_connection_is_no_failed_attempt_to_subscribe
             a_worker_ends_when_its_connection_is_given_up
+            calls_that_time_out_leave_nothing_behind
         ;
         ctl_trial channel:
             jobs_all_run_while_their_channels_are_closed
@@ -140,6 +154,7 @@ fn main() -> ExitCode {
         ;
         ctl_trial rights:
             a_producer_without_rights_hears_so_at_once_and_works_when_it_has_them
+            a_password_that_is_wrong_for_a_while_ends_nothing_and_is_told_as_an_error
         ;
         node_trial paused:
             a_broker_that_hangs_holds_nobody_for_longer_than_agreed
