@@ -190,3 +190,33 @@ fn a_failure_is_read_and_written_as_its_file_says() {
     }
     assert_eq!(written(&job), PLAIN);
 }
+
+#[test]
+fn crashes_are_told_beside_the_body_until_the_job_is_dead() {
+    let mut counted = headers(&serde_json::json!({ "x-crashes": 4 }));
+    let read = |headers| {
+        let properties = BasicProperties::default().with_headers(headers);
+        codec::envelope(PLAIN.as_bytes(), &properties).unwrap()
+    };
+    let header = |properties: &BasicProperties| {
+        let headers = properties.headers().clone().unwrap();
+        headers.inner().get("x-crashes").cloned()
+    };
+
+    let job = read(counted.clone());
+
+    assert_eq!(job.crashes(), 4);
+    assert_eq!(written(&job), PLAIN);
+    let told = codec::full_properties(&job, 131_072);
+    assert_eq!(header(&told), Some(AMQPValue::LongUInt(4)));
+    assert_eq!(header(&codec::dead_properties(&job, "no", 131_072)), None);
+    assert_eq!(header(&codec::revived_properties(&told, &job)), None);
+    for next in [job.next_attempt(), job.deferred(3)] {
+        assert_eq!(next.crashes(), 0);
+        assert_eq!(header(&codec::full_properties(&next, 131_072)), None);
+    }
+    for nonsense in [AMQPValue::LongInt(-1), AMQPValue::LongString("4".into())] {
+        counted.insert("x-crashes".into(), nonsense);
+        assert_eq!(read(counted.clone()).crashes(), 0);
+    }
+}
