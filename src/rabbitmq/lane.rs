@@ -74,6 +74,11 @@ impl Lane {
         self.channel.live.blocked().is_some()
     }
 
+    /// Resolves when the broker takes publishes, or this lane can carry no more.
+    pub(super) async fn takes_publishes(&self) {
+        self.channel.live.takes_publishes().await;
+    }
+
     /// Takes no more publishes; closed when the last of those in flight has ended.
     pub(super) fn retire(&self) {
         if !self.retired.swap(true, Ordering::Relaxed) {

@@ -10,6 +10,7 @@ use std::{
 
 use async_channel::Receiver;
 use async_lock::{OnceCell, RwLock};
+use event_listener::Event;
 use futures_lite::{StreamExt, future::or};
 use futures_util::future::BoxFuture;
 use lapin::Connection;
@@ -44,6 +45,7 @@ pub(super) struct Live {
     /// Raised, it shuts the socket down.
     cut: Latch,
     blocked: Mutex<Option<String>>,
+    unblocked: Event,
 }
 
 impl Live {
@@ -62,6 +64,7 @@ impl Live {
             over: Latch::new(),
             cut,
             blocked: Mutex::default(),
+            unblocked: Event::new(),
         }
     }
 
@@ -84,6 +87,17 @@ impl Live {
         let is_blocked = self.connection.status().blocked();
         let reason = || lock(&self.blocked).clone().unwrap_or_default();
         is_blocked.then(reason)
+    }
+
+    /// Resolves when the broker takes publishes, or the connection is over.
+    pub(super) async fn takes_publishes(&self) {
+        loop {
+            let unblocked = self.unblocked.listen();
+            if !self.connection.status().blocked() || self.is_over() {
+                return;
+            }
+            or(unblocked, self.ended()).await;
+        }
     }
 
     /// The answer to what lapin asks the broker. lapin itself may never answer when the connection
@@ -165,6 +179,7 @@ impl Live {
                     lapin::Event::ConnectionUnblocked => {
                         log::info!("the broker takes publishes again");
                         *lock(&self.blocked) = None;
+                        self.unblocked.notify(usize::MAX);
                     }
                     lapin::Event::Error(error) if !self.connection.status().connected() => {
                         return error.to_string();

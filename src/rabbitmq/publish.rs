@@ -151,7 +151,7 @@ impl Publisher {
             if !lane.is_blocked() {
                 return Ok(lane);
             }
-            client().sleep(PAUSE).await;
+            lane.takes_publishes().await;
         }
     }
 
