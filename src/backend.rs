@@ -90,7 +90,8 @@ pub trait Delivery: Sized + Send + 'static {
     }
 
     /// Whether the broker keeps count of [`crashes`](Self::crashes); else the next delivery only
-    /// knows of them if the job is stored again.
+    /// knows of them if the job is stored again. Also where nothing can be stored at the moment: the
+    /// job is then run all the same.
     fn crashes_are_kept(&self) -> bool {
         false
     }

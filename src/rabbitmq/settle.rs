@@ -150,7 +150,8 @@ impl Delivery for RabbitMqDelivery {
     }
 
     fn crashes_are_kept(&self) -> bool {
-        self.subscription.kind == QueueKind::Quorum
+        let Subscription { kind, backend, .. } = &*self.subscription;
+        *kind == QueueKind::Quorum || backend.is_blocked()
     }
 
     fn is_gone(&self) -> bool {

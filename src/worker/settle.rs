@@ -39,6 +39,11 @@ impl Ending {
             stored: false,
         }
     }
+
+    /// Whether it only says that the job may have crashed a process, and that is not stored.
+    fn is_uncounted(&self) -> bool {
+        !self.stored && matches!(self.outcome, Outcome::Uncounted { .. })
+    }
 }
 
 /// What came of a settlement.
@@ -74,7 +79,12 @@ impl Dispatcher {
                     Some(back)
                 }
             };
-            match run.keep(ending, Instant::now()) {
+            let kept = match ending.is_uncounted() {
+                // An alarm that keeps a crash from being counted must not keep the job from its run.
+                true => None,
+                false => run.keep(ending, Instant::now()),
+            };
+            match kept {
                 Some(again) => (delivery, ending) = again,
                 None => {
                     drop(run);

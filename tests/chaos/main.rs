@@ -108,6 +108,7 @@ fn main() -> ExitCode {
         ctl_trial unpublished:
             retries_wait_for_the_end_of_an_alarm_and_other_jobs_go_on
             a_shutdown_gives_back_what_waits_for_its_retry
+            what_a_worker_gave_back_runs_under_an_alarm
         ;
         broker_trial sigterm:
             short_jobs_end_and_long_ones_are_back_before_the_kill

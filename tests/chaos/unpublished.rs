@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_channel::{Receiver, Sender};
-use futures_lite::future::or;
+use futures_lite::{StreamExt, future::or};
 use queuey_rabbitmq::{Backend, QueueConfig, RabbitMqBackend, RabbitMqOptions, prelude::*};
 
 use crate::{
@@ -170,4 +170,23 @@ pub async fn a_shutdown_gives_back_what_waits_for_its_retry(broker: Broker) {
         .filter(|run| run.1 == 2)
         .count();
     assert_eq!(done as u64, BAD);
+}
+
+pub async fn what_a_worker_gave_back_runs_under_an_alarm(broker: Broker) {
+    let good = 20;
+    let stage = Stage::new(&broker, 64, BAD + good).await;
+    let mut deliveries = stage.backend.consume(&stage.queue).await.unwrap();
+    let mut in_hand = vec![];
+    for _ in 0..BAD + good {
+        in_hand.push(deliveries.next().await.unwrap().unwrap());
+    }
+    let _alarm = out_of_memory(&broker).await;
+    drop((deliveries, in_hand));
+    stage.gate.0.close();
+
+    // It hears of the alarm when it tells that they come for a second time.
+    let worker = stage.worker();
+    run_until(worker, "the good jobs", |counts| counts.succeeded >= good).await;
+
+    assert!(stage.again().is_empty(), "{:?}", stage.again());
 }
