@@ -5,6 +5,7 @@
 mod support;
 
 mod close;
+mod crash;
 mod dead_letter;
 mod declare;
 mod defer;
@@ -119,11 +120,13 @@ promises! {
         a_shutdown_gives_back_what_has_not_started
         a_handler_that_is_told_to_end_is_settled
         a_handler_that_goes_on_is_dropped_and_its_job_runs_elsewhere
+        a_refused_retry_is_dead_lettered
+        a_job_without_handler_is_dead_lettered
+    ;
+    crash:
         a_job_that_nobody_answers_for_is_given_up_as_a_crash_loop
         an_attempt_that_ends_is_no_crash
         without_a_limit_a_job_comes_back_for_ever
-        a_refused_retry_is_dead_lettered
-        a_job_without_handler_is_dead_lettered
     ;
 }
 
