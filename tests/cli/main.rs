@@ -13,6 +13,7 @@ mod doctor;
 mod enqueue;
 mod management;
 mod policies;
+mod quorum;
 mod replay;
 #[cfg(target_os = "linux")]
 mod run;
@@ -63,6 +64,9 @@ fn main() -> ExitCode {
             a_peek_shows_the_next_and_takes_nothing
             what_is_moved_names_its_new_queue
         ;
+        quorum:
+            a_broker_without_them_is_told_and_gets_nothing
+        ;
         replay:
             a_replayed_job_is_a_first_attempt_without_its_death
             an_attempt_is_kept_when_asked
@@ -72,7 +76,6 @@ fn main() -> ExitCode {
             a_body_that_is_no_job_stays
             a_job_of_a_missing_queue_stays_and_is_told
             a_replay_killed_midway_loses_nothing
-            a_quorum_queue_keeps_its_order
         ;
         status:
             counts_are_shown
@@ -117,6 +120,16 @@ fn main() -> ExitCode {
         facts! { management_trial;
             policies:
                 policies_of_quorum_queues_are_told
+            ;
+        },
+    ));
+    trials.extend(since(
+        (4, 0),
+        facts! { broker_trial;
+            quorum:
+                a_delayed_job_waits_in_a_quorum_queue
+                a_move_loses_nothing_and_keeps_order_and_headers
+                a_replay_keeps_the_order
             ;
         },
     ));

@@ -7,12 +7,12 @@ use std::{
 };
 
 use queuey_rabbitmq::{
-    Backend, Failure, QueueKind, codec,
+    Failure, codec,
     lapin::{BasicProperties, types::AMQPValue},
 };
 
 use crate::{
-    support::{Broker, is_long, until, version},
+    support::{Broker, is_long, until},
     tool::{bury, command, declared, drained, job, json, ready, run, text},
 };
 
@@ -198,34 +198,4 @@ pub async fn a_replay_killed_midway_loses_nothing(broker: Broker) {
     let meant: HashSet<_> = jobs.into_iter().collect();
     assert!((0..total / 2).all(|it| meant.contains(&("meant".into(), 2 * it))));
     assert!(repeats <= 64, "{repeats} repeats");
-}
-
-pub async fn a_quorum_queue_keeps_its_order(broker: Broker) {
-    if version().is_none_or(|version| version < (4, 0)) {
-        return;
-    }
-    let queue = broker.queue().kind(QueueKind::Quorum);
-    let backend = broker.backend().await;
-    backend.declare(std::slice::from_ref(&queue)).await.unwrap();
-    let dead = format!("{}.dead", queue.name);
-    let types = ["meant", "other", "other"];
-    let jobs: Vec<_> = (0..900)
-        .map(|it| job(&queue, types[it as usize % 3], it))
-        .collect();
-    bury(&broker, &queue, &jobs, "it broke").await;
-    ready(&broker, &dead, 900).await;
-
-    json(&broker, &["dead", "list", &queue.name]).await;
-    json(&broker, &["dead", "replay", &queue.name, "--type", "meant"]).await;
-
-    ready(&broker, &dead, 600).await;
-    let others = drained(&broker, &dead)
-        .await
-        .into_iter()
-        .map(|(_, number)| number);
-    assert!(others.eq((0..900).filter(|number| number % 3 != 0)));
-    ready(&broker, &queue.name, 300).await;
-    let meant = drained(&broker, &queue.name).await.into_iter();
-    let meant: Vec<_> = meant.map(|(_, number)| number).collect();
-    assert_eq!(meant, (0..900).step_by(3).collect::<Vec<_>>());
 }

@@ -27,6 +27,7 @@ use super::{
     channel::OpenChannel,
     codec, declare_ladders,
     message::{Compose, Message, Route},
+    version,
 };
 use crate::{
     Backend, Envelope, Error, QueueConfig, QueueKind, Result, limits::check_name, runtime::client,
@@ -104,10 +105,14 @@ impl Admin {
 
     /// Takes `queue` for declared as this, so that jobs can wait for it; only what quorum queues
     /// share for their waits is declared.
+    ///
+    /// # Errors
+    /// Also for a quorum queue on RabbitMQ before 4.0.
     pub async fn assume(&self, queue: &QueueConfig) -> Result<()> {
         let inner = self.0.open()?;
         if queue.kind == QueueKind::Quorum {
             let live = self.live("hold a job for", &queue.name).await?;
+            version::check_quorum(&queue.name, live.returns.version())?;
             declare_ladders::attach(&live, &queue.name).await?;
         }
         inner.declared.assume(queue);
