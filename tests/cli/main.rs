@@ -13,6 +13,8 @@ mod doctor;
 mod enqueue;
 mod management;
 mod policies;
+#[cfg(unix)]
+mod progress;
 mod quorum;
 mod replay;
 #[cfg(target_os = "linux")]
@@ -141,6 +143,10 @@ fn main() -> ExitCode {
     });
     #[cfg(unix)]
     trials.extend(facts! { broker_trial;
+        progress:
+            a_terminal_shows_how_far_long_work_is
+            a_pipe_is_not_told
+        ;
         top:
             counts_change_as_jobs_come_and_die
             a_dead_job_is_told_and_replayed
