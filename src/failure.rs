@@ -13,6 +13,9 @@ use crate::limits::cut;
 ///
 /// Travels with the job beside its body, so that it never takes more than
 /// [`MAX_BYTES`](Self::MAX_BYTES): texts are cut, and what has been longest is left out.
+///
+/// As the error of a handler, it tells of a failure elsewhere, in another process for instance: kind,
+/// type, chain and place are recorded as they are, and the rest by the worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
@@ -197,6 +200,8 @@ impl fmt::Display for Failure {
         f.write_str(&self.chain.join(": "))
     }
 }
+
+impl std::error::Error for Failure {}
 
 /// At most so many of `all`: the first half of them and the last.
 pub(crate) fn ends<T>(all: &[T], most: usize) -> impl Iterator<Item = &T> {

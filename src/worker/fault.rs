@@ -30,6 +30,9 @@ impl Fault {
     }
 
     pub(super) fn of(cause: &Cause) -> Box<Self> {
+        if let Some(told) = cause.downcast_ref() {
+            return Self::told(told);
+        }
         let mut fault = Self::of_error(&**cause);
         fault.failure.error_type = cause.type_name().map(Into::into);
         fault.failure.place = Some(cause.place().to_string());
@@ -41,6 +44,18 @@ impl Fault {
         let chain: Vec<&dyn Error> = iter::successors(Some(error), |&it| it.source()).collect();
         let chain = ends(&chain, MOST_ITEMS).map(|it| cut(&it.to_string(), MOST_TEXT).to_owned());
         fault.failure.chain = chain.collect();
+        fault
+    }
+
+    /// What a handler tells of a failure somewhere else.
+    fn told(told: &Failure) -> Box<Self> {
+        let mut fault = Self::new(told.to_string());
+        if let Some(told) = told.bounded() {
+            fault.failure.kind = told.kind;
+            fault.failure.error_type = told.error_type;
+            fault.failure.chain = told.chain;
+            fault.failure.place = told.place;
+        }
         fault
     }
 

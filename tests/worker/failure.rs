@@ -136,6 +136,25 @@ facts! {
         assert_eq!(failure.chain, ["timed out after 50ms"]);
     }
 
+    async fn a_failure_elsewhere_is_recorded_as_it_is_told(backend) {
+        let told = || {
+            let mut told = Failure::new(9, "no mail");
+            told.kind = FailureKind::Timeout;
+            told.chain.push("x".repeat(100_000));
+            told.place = Some("mail.py:7".into());
+            (told.pid, told.cause) = (1, Some(DeadLetterCause::NoHandler));
+            told
+        };
+
+        let failure = failed(&backend, 2, move |_| async move { Err(told())? }).await;
+
+        assert_eq!((failure.kind, failure.attempt), (FailureKind::Timeout, 2));
+        assert_eq!((failure.error_type, failure.place.as_deref()), (None, Some("mail.py:7")));
+        assert_eq!((&*failure.chain[0], failure.chain[1].len()), ("no mail", 1024));
+        assert_eq!((failure.pid, failure.cause), (std::process::id(), Some(DeadLetterCause::Exhausted)));
+        assert_eq!(failure.earlier.len(), 1);
+    }
+
     async fn it_says_when_and_where_it_ran(backend) {
         let before = Envelope::raw("work", "main", Default::default()).enqueued_at_ms;
 
