@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use queuey_rabbitmq::{DeadLetterCause, Failure, lapin::BasicProperties};
+use queuey_rabbitmq::{DeadLetterCause, Failure, FailureKind, lapin::BasicProperties};
 
 use crate::{
     support::Broker,
@@ -128,6 +128,20 @@ pub async fn a_dead_job_tells_its_story(broker: Broker) {
     ] {
         assert!(shown.lines().any(|it| it == line), "{line:?}: {shown}");
     }
+    told.error_type = None;
+    told.kind = FailureKind::Panic;
+    let panicked = job(&queue, "welcome", 6).with_failure(&told);
+    bury(
+        &broker,
+        &queue,
+        std::slice::from_ref(&panicked),
+        "it panicked",
+    )
+    .await;
+    let id = panicked.job_id.to_string();
+    let panicked = printed(&broker, &["dead", "show", &queue.name, &id]).await;
+    assert!(panicked.contains("\npanic     cannot send\nbecause   no such host\n"));
+
     assert_eq!(whole[0]["failure"]["place"], "src/mail.rs:7:9");
     assert_eq!(whole[0]["cause"], "fatal");
     assert!(whole[0]["headers"].get("x-failure").is_none());

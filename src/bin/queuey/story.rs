@@ -5,7 +5,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use queuey_rabbitmq::{Envelope, Failure, admin::Letter};
+use queuey_rabbitmq::{Envelope, Failure, FailureKind, admin::Letter};
 
 use crate::{
     cause::Cause,
@@ -60,8 +60,14 @@ impl Story {
         );
         self.line("place", failure.place.as_ref());
         self.line("error", failure.error_type.as_ref());
+        let kind = match failure.kind {
+            _ if failure.error_type.is_some() => "",
+            FailureKind::Panic => "panic",
+            FailureKind::Timeout => "timeout",
+            _ => "error",
+        };
         for (depth, error) in failure.chain.iter().enumerate() {
-            self.line(if depth == 0 { "" } else { "because" }, Some(error));
+            self.line(if depth == 0 { kind } else { "because" }, Some(error));
         }
         for before in &failure.earlier {
             let when = time(before.at_ms);
