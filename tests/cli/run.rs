@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use queuey_rabbitmq::{DeadLetterCause, Envelope, Failure};
+use queuey_rabbitmq::{DeadLetterCause, Envelope, Failure, FailureKind};
 use rustix::process::{Signal, kill_process};
 use serde_json::value::RawValue;
 
@@ -24,6 +24,8 @@ pub async fn each_end_of_a_program_has_its_outcome(broker: Broker) {
         if job_type != "good" {
             let (job, _, failure) = dead(&broker, &queue).await;
             assert_eq!(job.job_type, job_type);
+            assert_eq!((failure.kind, failure.place), (FailureKind::Error, None));
+            assert_eq!(failure.error_type, None);
             let (_, words) = failure.chain[0].split_once(' ').unwrap();
             ends.push((failure.cause.unwrap(), words.to_owned()));
         }
@@ -230,6 +232,11 @@ pub async fn a_timeout_ends_the_whole_group(broker: Broker) {
     assert_eq!(meek.job_type, "meek");
     assert!(before.elapsed() >= Duration::from_secs(6));
     let ends_with = |failure: &Failure, end| {
+        assert_eq!(
+            (failure.kind, &failure.place),
+            (FailureKind::Timeout, &None)
+        );
+        assert_eq!(failure.cause, Some(DeadLetterCause::Exhausted));
         assert!(failure.chain[0].ends_with(end), "{failure:?}");
         assert_eq!(failure.chain[1], "waiting");
     };

@@ -1,11 +1,8 @@
 //! [`verdict`]: how a program ended → what becomes of its job.
 
-use std::{
-    error::Error, fmt, os::unix::process::ExitStatusExt, path::Path, process::ExitStatus,
-    time::Duration,
-};
+use std::{os::unix::process::ExitStatusExt, path::Path, process::ExitStatus, time::Duration};
 
-use queuey_rabbitmq::JobError;
+use queuey_rabbitmq::{Failure, FailureKind, JobError};
 
 use super::output::Tail;
 
@@ -35,31 +32,37 @@ pub(super) struct Ended<'a> {
 pub(super) fn verdict(ended: Ended<'_>) -> Result<(), JobError> {
     let status = ended.status;
     let cancelled = matches!(ended.told, Some(Stop::Cancelled));
-    let error = |what| ProgramError {
-        what: format!("{} {what}", ended.program.display()),
-        output: ended.output.text().map(Output),
+    let failed = |what: String| {
+        let mut failure = failure(format!("{} {what}", ended.program.display()));
+        failure.chain.extend(ended.output.text());
+        failure
     };
     match (status.code(), ended.told, &ended.control) {
         (_, Some(Stop::TimedOut(limit)), _) => {
             let limit = humantime::format_duration(limit);
-            let what = format!("timed out after {limit}: {}", words(status));
-            Err(JobError::retryable(error(what)))
+            let mut failure = failed(format!("timed out after {limit}: {}", words(status)));
+            failure.kind = FailureKind::Timeout;
+            Err(failure.into())
         }
-        (Some(PERMANENT), ..) => Err(JobError::fatal(error(words(status)))),
+        (Some(PERMANENT), ..) => Err(JobError::fatal(failed(words(status)))),
         (Some(0 | TEMPORARY), _, Ok(Some(delay))) => Err(JobError::deferred_because(
             *delay,
             "the program asks for it",
         )),
-        (Some(0 | TEMPORARY), _, Err(why)) => Err(JobError::retryable(error(format!(
-            "{}, and {why}",
-            words(status)
-        )))),
+        (Some(0 | TEMPORARY), _, Err(why)) => {
+            Err(failed(format!("{}, and {why}", words(status))).into())
+        }
         (Some(0), ..) => Ok(()),
         (code, ..) if cancelled && code.is_none_or(|code| code == TERMINATED) => Err(
             JobError::deferred_because(Duration::ZERO, "the runner stops"),
         ),
-        _ => Err(JobError::retryable(error(words(status)))),
+        _ => Err(failed(words(status)).into()),
     }
+}
+
+/// A failure in these words. Of a place in our own source, nobody has any use.
+pub(super) fn failure(words: String) -> Failure {
+    Failure::new(0, words)
 }
 
 fn words(status: ExitStatus) -> String {
@@ -82,34 +85,3 @@ fn name(signal: i32) -> &'static str {
         _ => "",
     }
 }
-
-/// A program that failed, with the end of what it printed as its source.
-#[derive(Debug)]
-struct ProgramError {
-    what: String,
-    output: Option<Output>,
-}
-
-impl fmt::Display for ProgramError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-
-impl Error for ProgramError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.output.as_ref().map(|output| output as _)
-    }
-}
-
-/// The end of what a program printed.
-#[derive(Debug)]
-struct Output(String);
-
-impl fmt::Display for Output {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for Output {}

@@ -23,7 +23,7 @@ use queuey_rabbitmq::{Envelope, JobContext, JobError};
 use super::{
     control::{Control, Pipe},
     group::Group,
-    outcome::{Ended, Stop, verdict},
+    outcome::{Ended, Stop, failure, verdict},
     output::{Sink, Tail},
 };
 use crate::failure::Failure;
@@ -66,9 +66,10 @@ impl Program {
     }
 
     pub(super) async fn run(&self, job: Envelope, ctx: JobContext) -> Result<(), JobError> {
-        let (mut child, mut pipe) = self.start(&job, &ctx).map_err(|error| {
-            JobError::retryable(format!("cannot start {}: {error}", self.path.display()))
-        })?;
+        let path = self.path.display();
+        let (mut child, mut pipe) = self
+            .start(&job, &ctx)
+            .map_err(|error| failure(format!("cannot start {path}: {error}")))?;
         let group = Group::of(&child);
         let (mut out, mut err) = (Tail::default(), Tail::default());
         let (stdin, stdout, stderr) =
@@ -99,7 +100,7 @@ impl Program {
         };
         let ended = Ended {
             program: &self.path,
-            status: status?,
+            status: status.map_err(|error| failure(format!("cannot wait for {path}: {error}")))?,
             told,
             control: pipe.said(),
             output: if err.is_empty() { &out } else { &err },
