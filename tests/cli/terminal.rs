@@ -12,6 +12,7 @@ use pty_process::{
     Size,
     blocking::{Command as PtyCommand, Pty, open},
 };
+use rustix::termios::{InputModes, LocalModes, OutputModes, tcgetattr};
 use vt100::Parser;
 
 use crate::support::{Broker, until};
@@ -20,7 +21,11 @@ pub struct Terminal {
     pty: Arc<Pty>,
     child: Child,
     parser: Arc<Mutex<Parser>>,
+    /// Before the program.
+    modes: Modes,
 }
+
+type Modes = (InputModes, OutputModes, LocalModes);
 
 impl Terminal {
     /// The program with these arguments on a terminal of 30 lines, 130 columns each.
@@ -33,6 +38,7 @@ impl Terminal {
         const SIZE: (u16, u16) = (30, 130);
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(SIZE.0, SIZE.1)).unwrap();
+        let modes = modes(&pty);
         let child = PtyCommand::new(env!("CARGO_BIN_EXE_queuey"))
             .args(arguments)
             .env("AMQP_URL", url)
@@ -52,7 +58,12 @@ impl Terminal {
                 screen.lock().unwrap().process(&bytes[..read]);
             }
         });
-        Self { pty, child, parser }
+        Self {
+            pty,
+            child,
+            parser,
+            modes,
+        }
     }
 
     /// What is on the screen.
@@ -103,6 +114,7 @@ impl Terminal {
             !parser.screen().alternate_screen() && !parser.screen().hide_cursor()
         })
         .await;
+        assert_eq!(modes(&self.pty), self.modes);
     }
 
     /// Whether anything on the screen has a colour.
@@ -139,6 +151,12 @@ pub fn send(signal: &str, child: &Child) {
     let mut kill = Command::new("kill");
     let sent = kill.args(["-s", signal, &child.id().to_string()]).status();
     assert!(sent.unwrap().success());
+}
+
+/// How the terminal treats what is typed and shown.
+fn modes(pty: &Pty) -> Modes {
+    let all = tcgetattr(pty).unwrap();
+    (all.input_modes, all.output_modes, all.local_modes)
 }
 
 fn lines(number: u16) -> NonZeroU16 {

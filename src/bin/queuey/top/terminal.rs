@@ -60,3 +60,55 @@ pub(crate) fn listen(events: Sender<Event>) {
         }
     });
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{env, io::Read};
+
+    use pty_process::{
+        Size,
+        blocking::{Command, open},
+    };
+    use rustix::termios::tcgetattr;
+
+    use super::*;
+
+    #[test]
+    #[ignore = "run by the next, which gives it a terminal"]
+    fn panics() {
+        let _screen = Screen::open().unwrap();
+        panic!("on purpose");
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+        let (mut pty, pts) = open().unwrap();
+        pty.resize(Size::new(24, 80)).unwrap();
+        let before = tcgetattr(&pty).unwrap();
+        let panics = "top::terminal::tests::panics";
+        let mut child = Command::new(env::current_exe().unwrap())
+            .args([panics, "--exact", "--ignored", "--nocapture"])
+            .spawn(pts)
+            .unwrap();
+
+        let mut said = vec![];
+        // Ends with an error when the program does.
+        let _ = pty.read_to_end(&mut said);
+
+        assert!(!child.wait().unwrap().success());
+        let said = String::from_utf8_lossy(&said);
+        let at = |text: &str| {
+            said.find(text)
+                .unwrap_or_else(|| panic!("{text:?}: {said:?}"))
+        };
+        let (taken, left, told) = (at("\u{1b}[?1049h"), at("\u{1b}[?1049l"), at("on purpose"));
+        assert!(taken < left && left < told, "{said:?}");
+        let mut parser = vt100::Parser::default();
+        parser.process(said.as_bytes());
+        assert!(!parser.screen().alternate_screen() && !parser.screen().hide_cursor());
+        let after = tcgetattr(&pty).unwrap();
+        assert_eq!(after.local_modes, before.local_modes);
+        assert_eq!(after.input_modes, before.input_modes);
+        assert_eq!(after.output_modes, before.output_modes);
+    }
+}
