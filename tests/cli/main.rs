@@ -29,13 +29,14 @@ mod systemd;
 mod tail;
 #[cfg(unix)]
 mod terminal;
+mod tls;
 mod tool;
 #[cfg(unix)]
 mod top;
 
 use std::process::ExitCode;
 
-use support::{On, broker_trial, ctl_trial, management_trial, since};
+use support::{On, broker_trial, ctl_trial, https_trial, management_trial, since, tls_trial};
 
 macro_rules! facts {
     ($trial:ident; $($file:ident: $($fact:ident)+;)+) => {
@@ -139,6 +140,16 @@ fn main() -> ExitCode {
         tail:
             jobs_pass_by_and_stay
             a_type_is_chosen
+        ;
+    });
+    trials.extend(facts! { tls_trial;
+        tls:
+            amqps_takes_a_private_ca_and_a_certificate
+        ;
+    });
+    trials.extend(facts! { https_trial;
+        tls:
+            an_api_of_a_private_ca_is_asked
         ;
     });
     #[cfg(unix)]

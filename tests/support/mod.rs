@@ -135,6 +135,14 @@ where
     needing("AMQPS_URL", broker_trial(name, on, test))
 }
 
+/// A test on a real broker whose management API is also there by TLS.
+pub fn https_trial<F>(name: String, on: On, test: impl Fn(Broker) -> F + Send + 'static) -> Trial
+where
+    F: Future<Output = ()>,
+{
+    needing("RABBITMQ_MANAGEMENT_TLS_URL", tls_trial(name, on, test))
+}
+
 /// Ignores `trials` where the broker is known to be older than that.
 pub fn since(least: (u32, u32), trials: Vec<Trial>) -> Vec<Trial> {
     if version().is_none_or(|version| version >= least) {

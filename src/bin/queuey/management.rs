@@ -7,7 +7,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use serde::de::DeserializeOwned;
 use ureq::{
     Agent,
-    tls::{RootCerts, TlsConfig},
+    tls::{PemItem, RootCerts, TlsConfig, parse_pem},
 };
 use url::Url;
 
@@ -37,10 +37,11 @@ pub(crate) struct NoAnswer {
 
 impl Management {
     /// The API at `url`, for the vhost of the broker at `amqp`, and as its user unless `url` has one.
+    /// Trusts what `ca` vouches for, or else the system.
     ///
     /// # Errors
-    /// What is wrong with `url`; no text quotes a password.
-    pub(crate) fn new(url: &str, amqp: &str) -> Result<Self, String> {
+    /// What is wrong with `url` or `ca`; no text quotes a password.
+    pub(crate) fn new(url: &str, amqp: &str, ca: Option<&str>) -> Result<Self, String> {
         let bad = |why: &dyn fmt::Display| {
             format!("the management URL is no `http[s]://user:password@host:port`: {why}")
         };
@@ -69,7 +70,7 @@ impl Management {
             .proxy(None)
             .tls_config(
                 TlsConfig::builder()
-                    .root_certs(RootCerts::PlatformVerifier)
+                    .root_certs(ca.map_or(Ok(RootCerts::PlatformVerifier), roots)?)
                     .build(),
             );
         Ok(Self {
@@ -121,6 +122,22 @@ impl Management {
                 &format!("{status}, and no answer of RabbitMQ's management API ({error})"),
             )
         })
+    }
+}
+
+/// The certificates of a PEM file.
+fn roots(pem: &str) -> Result<RootCerts, String> {
+    let mut all = vec![];
+    for item in parse_pem(pem.as_bytes()) {
+        match item {
+            Ok(PemItem::Certificate(certificate)) => all.push(certificate),
+            Ok(_) => {}
+            Err(error) => return Err(format!("--tls-ca cannot be read: {error}")),
+        }
+    }
+    match all.is_empty() {
+        true => Err("--tls-ca has no certificate in it".into()),
+        false => Ok(RootCerts::new_with_certs(&all)),
     }
 }
 
@@ -177,19 +194,19 @@ mod tests {
             ("https://x:y@a/r", "amqp://u:p@b", "https://a/r", "x:y", "/"),
             ("http://a", "amqp://b/%2f", "http://a", "guest:guest", "/"),
         ] {
-            let management = Management::new(url, amqp).unwrap();
+            let management = Management::new(url, amqp, None).unwrap();
 
             let login = format!("Basic {}", BASE64_STANDARD.encode(login));
             assert_eq!(&*management.base, base);
             assert_eq!(*management.login, *login);
             assert_eq!(&*management.vhost, vhost);
         }
-        assert!(Management::new("amqp://a", "amqp://b").is_err());
+        assert!(Management::new("amqp://a", "amqp://b", None).is_err());
     }
 
     #[test]
     fn no_text_has_the_password_in_it() {
-        let management = Management::new("http://u:secret@127.0.0.1:1", "amqp://b").unwrap();
+        let management = Management::new("http://u:secret@127.0.0.1:1", "amqp://b", None).unwrap();
         let failed = management.ask::<()>("/api/overview").unwrap_err();
 
         assert!(!format!("{management:?} {failed}").contains("secret"));
