@@ -140,11 +140,17 @@ pub async fn a_user_who_may_not_ask_is_told(broker: Broker) {
     // As the user of --url.
     let found = doctor(&broker, &arguments).await;
     let status = run(&broker, &[&["status"][..], &arguments].concat()).await;
+    let unchecked = run(&broker, &[&["doctor"][..], &arguments].concat()).await;
     broker.ctl(&["set_user_tags", &name, "monitoring"]);
     let monitoring = doctor(&broker, &arguments).await;
 
     found.has("warning", "management-api", "broker");
     assert_eq!(found.1, 1);
+    let unchecked = text(&unchecked.stderr);
+    assert!(
+        unchecked.contains("policies") && !unchecked.contains("needs --management-url"),
+        "{unchecked}"
+    );
     assert_eq!(status.status.code(), Some(4), "{status:?}");
     let words = text(&status.stderr);
     assert!(

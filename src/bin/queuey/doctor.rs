@@ -67,6 +67,7 @@ impl Doctor {
         let mut report = Report::default();
         let terms = admin.terms().await?;
         broker::check(&terms, self.quorum, &mut report);
+        let mut why = "needs --management-url";
         let api = match connect.management()? {
             Some(api) => match queues(&api).await {
                 Ok(known) => Some((api, known)),
@@ -74,6 +75,7 @@ impl Doctor {
                     let advice = "give the address of the management plugin and a user with the \
                                   tag `monitoring`";
                     report.warning("management-api", "broker", &error.to_string(), advice);
+                    why = "the management API does not tell";
                     None
                 }
             },
@@ -96,11 +98,11 @@ impl Doctor {
             rights::check_ladder(admin, &mut report).await?;
         }
         if looked_at.is_empty() {
-            let why = match api {
+            let no_queues = match api {
                 Some(_) => "the vhost has none",
                 None => "needs their names, or --management-url",
             };
-            report.not_checked("queues", why);
+            report.not_checked("queues", no_queues);
         }
         match &api {
             Some((api, known)) => {
@@ -110,7 +112,7 @@ impl Doctor {
             }
             None => {
                 for what in ["policies", "hold queues", "jobs in hand", "the vhost"] {
-                    report.not_checked(what, "needs --management-url");
+                    report.not_checked(what, why);
                 }
             }
         }
