@@ -72,7 +72,7 @@ pub async fn a_dead_job_is_told_and_replayed(broker: Broker) {
         .await;
 
     top.press("r");
-    top.shows(&[&format!("Replay {id}? y/n")]).await;
+    top.shows(&[&format!("Replay? y/n  {id}")]).await;
     top.press("n");
     top.shows(&["not replayed"]).await;
     ready(&broker, &dead, 2).await;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ratatui::{Terminal, backend::TestBackend};
+use ratatui::{Terminal, backend::TestBackend, crossterm::event::KeyCode};
 
 use super::{
     screen::draw,
@@ -78,6 +78,42 @@ fn a_lost_connection_is_said_with_its_reason() {
     let screen = drawn(&mut state, 60, 12);
     assert!(screen.contains("connection lost 0s ago"), "{screen}");
     assert!(screen.contains("reset by peer"), "{screen}");
+}
+
+#[test]
+fn on_a_narrow_screen_a_reason_is_read_to_its_end() {
+    let mut state = state();
+    let why = "cannot connect to `amqp://guest@broker.example:5672/%2f`: refused";
+    state.link = Link::Lost(Instant::now(), why.into());
+    let screen = drawn(&mut state, 26, 18);
+    assert!(screen.contains("refused"), "{screen}");
+    state.question = Some(Question {
+        queue: "emails".into(),
+        id: "6f6c8a56-2f0f-4e53-a8ec-4b6c8de0d1ab".into(),
+    });
+    let screen = drawn(&mut state, 20, 5);
+    assert!(screen.contains("Replay? y/n"), "{screen}");
+}
+
+#[test]
+fn a_story_scrolls_to_the_end_of_its_longest_line() {
+    let mut state = state();
+    let entry = Entry {
+        story: format!("type a\npayload {}last", "鍵".repeat(2000)),
+        ..Entry::default()
+    };
+    let story = Story { entry, scrolled: 0 };
+    state.view = View::Story(Letters::of("emails"), story);
+    let press = |state: &mut State, key: KeyCode| {
+        state.key(key.into());
+        drawn(state, 21, 10)
+    };
+    assert!(press(&mut state, KeyCode::Home).contains("type a"));
+    let end = press(&mut state, KeyCode::End);
+    assert!(end.contains("last") && !end.contains("type a"), "{end}");
+    assert_eq!(press(&mut state, KeyCode::Down), end);
+    assert_ne!(press(&mut state, KeyCode::PageUp), end);
+    assert!(press(&mut state, KeyCode::Home).contains("type a"));
 }
 
 #[test]

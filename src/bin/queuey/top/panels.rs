@@ -4,8 +4,8 @@ use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     style::Color,
-    text::Line,
-    widgets::{Cell, Paragraph, Row, Table, Wrap},
+    text::{Line, Span},
+    widgets::{Cell, Paragraph, Row, Table},
 };
 
 use super::{
@@ -34,8 +34,8 @@ pub(crate) fn letters(frame: &mut Frame<'_>, area: Rect, letters: &mut Letters, 
         Loaded::Not => say(frame, format!("Reading the dead letters of {queue} …")),
         Loaded::Failed(why) => {
             say(frame, format!("Cannot read the dead letters of {queue}"));
-            let why = Paragraph::new(one_line(why)).wrap(Wrap { trim: true });
-            frame.render_widget(why.style(paint(color, Color::Red)), body);
+            let why: Vec<_> = rows(why, area.width).into_iter().map(Line::from).collect();
+            frame.render_widget(Paragraph::new(why).style(paint(color, Color::Red)), body);
         }
         Loaded::First(entries, total) => {
             let shown = entries.len();
@@ -71,12 +71,31 @@ fn widths(width: u16, entries: &[Entry]) -> [Constraint; 5] {
     ]
 }
 
-pub(crate) fn story(frame: &mut Frame<'_>, area: Rect, story: &Story) {
-    let lines: Vec<_> = story.entry.story.lines().map(one_line).collect();
-    let lines = lines.into_iter().skip(story.scrolled.into());
-    let lines: Vec<_> = lines.take(area.height.into()).map(Line::from).collect();
-    let text = Paragraph::new(lines).wrap(Wrap { trim: false });
-    frame.render_widget(text, area);
+/// Scrolls no further than to the last row.
+pub(crate) fn story(frame: &mut Frame<'_>, area: Rect, story: &mut Story) {
+    let lines = story.entry.story.lines();
+    let all: Vec<_> = lines.flat_map(|line| rows(line, area.width)).collect();
+    let height = usize::from(area.height);
+    story.scrolled = story.scrolled.min(all.len().saturating_sub(height));
+    let shown = all.into_iter().skip(story.scrolled).take(height);
+    let shown: Vec<_> = shown.map(Line::from).collect();
+    frame.render_widget(Paragraph::new(shown), area);
+}
+
+/// `text` in rows of so many columns, wherever they end: a payload has no words.
+pub(crate) fn rows(text: &str, width: u16) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    let mut used = 0;
+    for c in one_line(text).chars() {
+        let takes = Span::raw(c.encode_utf8(&mut [0; 4]) as &str).width();
+        if used > 0 && used + takes > width.into() {
+            rows.push(String::new());
+            used = 0;
+        }
+        used += takes;
+        rows.last_mut().expect("there is one").push(c);
+    }
+    rows
 }
 
 pub(crate) fn help(frame: &mut Frame<'_>, area: Rect) {

@@ -74,7 +74,7 @@ fn header(state: &State) -> Line<'_> {
 
 fn footer(state: &State) -> Line<'_> {
     if let Some(question) = &state.question {
-        let text = format!("Replay {}? y/n", question.id);
+        let text = format!("Replay? y/n  {}", question.id);
         return Line::styled(text, SELECTED);
     }
     if let Some(notice) = &state.notice {
@@ -93,7 +93,7 @@ fn seconds(duration: Duration) -> String {
 }
 
 fn queues(frame: &mut Frame<'_>, area: Rect, state: &mut State) {
-    let troubles = troubles(state);
+    let troubles = troubles(state, area.width);
     let below = u16::try_from(troubles.len()).unwrap_or(u16::MAX);
     let [table, rest] = Layout::vertical([
         Constraint::Min(0),
@@ -120,19 +120,20 @@ fn queues(frame: &mut Frame<'_>, area: Rect, state: &mut State) {
     frame.render_stateful_widget(widget, table, &mut state.selected);
 }
 
-/// What is wrong, in a line each.
-fn troubles(state: &State) -> Vec<Line<'static>> {
+/// What is wrong, to the end: the reason comes last.
+fn troubles(state: &State, width: u16) -> Vec<Line<'static>> {
     let lost = match &state.link {
         Link::Up => None,
-        Link::Lost(_, why) => Some(one_line(why)),
+        Link::Lost(_, why) => Some(why.clone()),
     };
     let of_queue = state.rows.iter().filter_map(|row| {
         let trouble = row.counts.trouble.as_ref()?;
-        Some(one_line(&format!("{}: {trouble}", row.counts.queue)))
+        Some(format!("{}: {trouble}", row.counts.queue))
     });
     let style = paint(state.color, Color::Red);
-    let lines = lost.into_iter().chain(of_queue);
-    lines.map(|text| Line::styled(text, style)).collect()
+    let all = lost.into_iter().chain(of_queue);
+    let rows = all.flat_map(|text| panels::rows(&text, width));
+    rows.map(|row| Line::styled(row, style)).collect()
 }
 
 /// What there is room for.

@@ -76,7 +76,8 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub(crate) struct Story {
     pub(crate) entry: Entry,
-    pub(crate) scrolled: u16,
+    /// By how many rows of the screen.
+    pub(crate) scrolled: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
