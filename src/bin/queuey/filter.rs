@@ -3,20 +3,27 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use clap::Args;
-use queuey_rabbitmq::{Uuid, admin::Letter};
+use queuey_rabbitmq::{Envelope, Uuid, admin::Letter};
 
 use crate::cause::Cause;
 
-/// Which messages; all that is given must hold.
+/// Which jobs, by what they are.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Which messages (all that is given must hold)")]
-pub(crate) struct Filter {
+pub(crate) struct Jobs {
     /// Jobs of this type; more than once: of any of these
     #[arg(long = "type", value_name = "JOB_TYPE")]
     types: Vec<String>,
     /// The job of this id; more than once: any of these
     #[arg(long = "id", value_name = "JOB_ID")]
-    pub(crate) ids: Vec<Uuid>,
+    ids: Vec<Uuid>,
+}
+
+/// Which messages; all that is given must hold.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Which messages (all that is given must hold)")]
+pub(crate) struct Filter {
+    #[command(flatten)]
+    jobs: Jobs,
     /// Those that this has ended; more than once: any of these
     #[arg(long = "cause", value_name = "CAUSE")]
     causes: Vec<Cause>,
@@ -34,10 +41,19 @@ pub(crate) struct Filter {
     attempt: Option<RangeInclusive<u32>>,
 }
 
+impl Jobs {
+    /// Whether `job` is one of them; what is no job is not, unless all are.
+    pub(crate) fn include(&self, job: Option<&Envelope>) -> bool {
+        (self.types.is_empty() || job.is_some_and(|job| self.types.contains(&job.job_type)))
+            && (self.ids.is_empty() || job.is_some_and(|job| self.ids.contains(&job.job_id)))
+    }
+}
+
 impl Filter {
     pub(crate) fn matches(&self, letter: &Letter) -> bool {
         let any = |cause| self.causes.contains(&cause);
         if !self.causes.is_empty() && !Cause::of(letter).is_some_and(any)
+            || !self.jobs.include(letter.envelope.as_ref())
             || !self
                 .error
                 .as_ref()
@@ -47,11 +63,8 @@ impl Filter {
         }
         match &letter.envelope {
             Some(job) => {
-                let (types, ids) = (&self.types, &self.ids);
                 let age = letter.age().unwrap_or_default();
-                (types.is_empty() || types.contains(&job.job_type))
-                    && (ids.is_empty() || ids.contains(&job.job_id))
-                    && self.older_than.is_none_or(|limit| age > limit)
+                self.older_than.is_none_or(|limit| age > limit)
                     && self.newer_than.is_none_or(|limit| age <= limit)
                     && self
                         .attempt
@@ -60,11 +73,7 @@ impl Filter {
             }
             // Of a body that is no job, only cause and reason are known.
             None => {
-                self.types.is_empty()
-                    && self.ids.is_empty()
-                    && self.older_than.is_none()
-                    && self.newer_than.is_none()
-                    && self.attempt.is_none()
+                self.older_than.is_none() && self.newer_than.is_none() && self.attempt.is_none()
             }
         }
     }

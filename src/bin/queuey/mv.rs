@@ -6,9 +6,7 @@ use queuey_rabbitmq::admin::Admin;
 use crate::{
     connect::Connect,
     failure::Failure,
-    filter::Filter,
-    output::{counted, summary},
-    transfer::{How, Transfer, rate, transfer},
+    transfer::{How, Transfer},
 };
 
 const AFTER: &str = "\
@@ -28,17 +26,8 @@ pub(crate) struct Move {
     from: String,
     /// The queue to publish to, by its full name
     to: String,
-    /// Only count what would be moved
-    #[arg(long)]
-    dry_run: bool,
-    /// At most so many messages per second
-    #[arg(long, value_name = "NUMBER", value_parser = rate)]
-    rate: Option<f64>,
-    /// At most so many messages
-    #[arg(long, value_name = "NUMBER")]
-    limit: Option<u64>,
     #[command(flatten)]
-    filter: Filter,
+    what: Transfer,
 }
 
 impl Move {
@@ -52,24 +41,8 @@ impl Move {
         }
         let pass = admin.pass(from).await?;
         let pass = pass.ok_or_else(|| Failure::missing(from))?;
-        let what = Transfer {
-            filter: &self.filter,
-            limit: self.limit,
-            rate: self.rate,
-            dry_run: self.dry_run,
-            how: How::Move { to: to.clone() },
-        };
-        let counts = transfer(admin, pass, what).await?;
-        let (moved, kept, failed) = (counts.moved, counts.kept, counts.failed);
-        let done = if self.dry_run { "would move" } else { "moved" };
-        summary(
-            connect.json,
-            &format!("{done} {moved} messages from {from} to {to}, {kept} others stay"),
-            &counted(
-                self.dry_run,
-                &[("moved", moved), ("kept", kept), ("failed", failed)],
-            ),
-        )?;
-        counts.verdict("moved")
+        let how = How::Move { to: to.clone() };
+        let what = format!("messages from {from} to {to}");
+        self.what.run(admin, pass, &how, &what, connect.json).await
     }
 }

@@ -113,17 +113,12 @@ pub(crate) struct Record<'a> {
     failure: Option<&'a queuey_rabbitmq::Failure>,
     /// All but the failure.
     headers: Value,
-    /// The body, where it is a job.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    job: Option<&'a RawValue>,
-    /// The body, where it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    body_base64: Option<String>,
+    #[serde(flatten)]
+    body: Body<'a>,
 }
 
 impl<'a> Record<'a> {
     pub(crate) fn of(letter: &'a Letter) -> Self {
-        let job = letter.envelope.as_ref().and_then(|_| raw(&letter.body));
         let failure = letter.envelope.as_ref().and_then(|job| job.failure());
         let mut headers = letter.headers_json();
         if failure.is_some()
@@ -137,16 +132,29 @@ impl<'a> Record<'a> {
             reason: letter.reason(),
             redelivered: letter.redelivered,
             headers,
-            body_base64: job.is_none().then(|| BASE64_STANDARD.encode(&letter.body)),
-            job,
+            body: Body::of(&letter.body, letter.envelope.is_some()),
         }
     }
 }
 
-/// The body of a job as it is, if it can stand in a line: a line break would end that.
-pub(crate) fn raw(body: &[u8]) -> Option<&RawValue> {
-    let is_line = !body.contains(&b'\n') && !body.contains(&b'\r');
-    is_line.then(|| serde_json::from_slice(body).ok()).flatten()
+/// The body of a message as it is; if it is no job or cannot stand in a line, as base64.
+#[derive(serde::Serialize)]
+pub(crate) struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_base64: Option<String>,
+}
+
+impl<'a> Body<'a> {
+    pub(crate) fn of(body: &'a [u8], is_job: bool) -> Self {
+        let is_line = is_job && !body.contains(&b'\n') && !body.contains(&b'\r');
+        let job = is_line.then(|| serde_json::from_slice(body).ok()).flatten();
+        Self {
+            body_base64: job.is_none().then(|| BASE64_STANDARD.encode(body)),
+            job,
+        }
+    }
 }
 
 /// The columns that tell one message from another.

@@ -6,19 +6,16 @@ use std::{
 };
 
 use async_signal::{Signal, Signals};
-use base64::{Engine, prelude::BASE64_STANDARD};
 use clap::Args;
 use futures_lite::{StreamExt, future::or};
-use queuey_rabbitmq::{
-    Uuid,
-    admin::{Admin, Passage, Trace, Traced},
-};
-use serde_json::{Value, value::RawValue};
+use queuey_rabbitmq::admin::{Admin, Passage, Trace, Traced};
+use serde_json::Value;
 
 use crate::{
     connect::Connect,
     failure::Failure,
-    output::{Lines, Table, raw},
+    filter::Jobs,
+    output::{Body, Lines, Table},
 };
 
 const AFTER: &str = "\
@@ -51,12 +48,8 @@ pub(crate) struct Tail {
     /// End after so many
     #[arg(long, value_name = "NUMBER")]
     limit: Option<u64>,
-    /// Jobs of this type; more than once: of any of these
-    #[arg(long = "type", value_name = "JOB_TYPE")]
-    types: Vec<String>,
-    /// The job of this id; more than once: any of these
-    #[arg(long = "id", value_name = "JOB_ID")]
-    ids: Vec<Uuid>,
+    #[command(flatten)]
+    jobs: Jobs,
 }
 
 impl Tail {
@@ -94,22 +87,13 @@ impl Tail {
                 next.await?
             };
             is_quiet = false;
-            if let Some(traced) = traced.filter(|traced| self.is_about(traced)) {
+            let is_about = |it: &Traced| self.jobs.include(it.envelope.as_ref());
+            if let Some(traced) = traced.filter(is_about) {
                 out.show(&traced)?;
                 shown += 1;
             }
         }
         Ok(())
-    }
-
-    fn is_about(&self, traced: &Traced) -> bool {
-        match &traced.envelope {
-            Some(job) => {
-                (self.types.is_empty() || self.types.contains(&job.job_type))
-                    && (self.ids.is_empty() || self.ids.contains(&job.job_id))
-            }
-            None => self.types.is_empty() && self.ids.is_empty(),
-        }
     }
 }
 
@@ -197,17 +181,12 @@ struct Record<'a> {
     redelivered: Option<bool>,
     node: Option<&'a str>,
     headers: Value,
-    /// The body, where it is a job.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    job: Option<&'a RawValue>,
-    /// The body, where it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    body_base64: Option<String>,
+    #[serde(flatten)]
+    body: Body<'a>,
 }
 
 impl<'a> Record<'a> {
     fn of(traced: &'a Traced) -> Self {
-        let job = traced.envelope.as_ref().and_then(|_| raw(&traced.body));
         Self {
             time: time(),
             event: event(traced),
@@ -215,8 +194,7 @@ impl<'a> Record<'a> {
             redelivered: traced.redelivered,
             node: traced.node.as_deref(),
             headers: traced.headers_json(),
-            body_base64: job.is_none().then(|| BASE64_STANDARD.encode(&traced.body)),
-            job,
+            body: Body::of(&traced.body, traced.envelope.is_some()),
         }
     }
 }

@@ -1,10 +1,11 @@
-//! [`transfer`]: publish what matches, confirmed, and then remove it from where it was.
+//! [`Transfer`]: publish what matches, confirmed, and then remove it from where it was.
 
 use std::{
     pin::pin,
     time::{Duration, Instant},
 };
 
+use clap::Args;
 use futures_lite::{
     StreamExt,
     future::{or, poll_once},
@@ -15,7 +16,11 @@ use queuey_rabbitmq::{
     admin::{Admin, Letter, Pass},
 };
 
-use crate::{failure::Failure, filter::Filter, output::progress};
+use crate::{
+    failure::Failure,
+    filter::Filter,
+    output::{counted, progress, summary},
+};
 
 /// Publishes in flight.
 const WINDOW: usize = 64;
@@ -23,13 +28,19 @@ const WINDOW: usize = 64;
 const TOLD: u64 = 10;
 
 /// What is transferred, and how fast.
-#[derive(Debug)]
-pub(crate) struct Transfer<'a> {
-    pub(crate) filter: &'a Filter,
-    pub(crate) limit: Option<u64>,
-    pub(crate) rate: Option<f64>,
-    pub(crate) dry_run: bool,
-    pub(crate) how: How,
+#[derive(Debug, Args)]
+pub(crate) struct Transfer {
+    /// Only count what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// At most so many messages per second
+    #[arg(long, value_name = "NUMBER", value_parser = rate)]
+    rate: Option<f64>,
+    /// At most so many messages
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<u64>,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 #[derive(Debug, Clone)]
@@ -41,72 +52,101 @@ pub(crate) enum How {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) moved: u64,
-    pub(crate) kept: u64,
-    pub(crate) failed: u64,
+struct Counts {
+    moved: u64,
+    kept: u64,
+    failed: u64,
 }
 
 /// Whether one message is where it was meant to be; if not, which and why.
 pub(crate) type Outcome = Result<(), (String, Error)>;
 type InFlight<'a> = FuturesUnordered<BoxFuture<'a, Outcome>>;
 
-/// Publishes what matches, each message once, and removes what is stored. Killed midway, it leaves
-/// at worst what is in flight twice.
-pub(crate) async fn transfer(
-    admin: &Admin,
-    mut pass: Pass,
-    what: Transfer<'_>,
-) -> Result<Counts, Failure> {
-    let total = u64::from(pass.total());
-    let bar = progress(total);
-    let mut counts = Counts::default();
-    let mut in_flight = InFlight::new();
-    let (mut seen, mut started) = (0, 0);
-    let began = Instant::now();
-    while what.limit.is_none_or(|limit| started < limit) {
-        let mut done = vec![];
-        let next = until(&mut in_flight, &mut done, pass.next()).await;
-        counts.add(done)?;
-        let Some(letter) = next? else { break };
-        bar.inc(1);
-        seen += 1;
-        if !what.is_about(&letter) {
-            letter.keep();
-            counts.kept += 1;
-            continue;
+impl Transfer {
+    /// Does it with `what`, of which `pass` finds the messages, and tells what came of it.
+    pub(crate) async fn run(
+        &self,
+        admin: &Admin,
+        pass: Pass,
+        how: &How,
+        what: &str,
+        json: bool,
+    ) -> Result<(), Failure> {
+        let Counts {
+            moved,
+            kept,
+            failed,
+        } = self.all(admin, pass, how).await?;
+        let (verb, done) = match how {
+            How::Replay { .. } => ("replay", "replayed"),
+            How::Move { .. } => ("move", "moved"),
+        };
+        let did = match self.dry_run {
+            true => format!("would {verb}"),
+            false => done.into(),
+        };
+        let text = format!("{did} {moved} {what}, {kept} others stay");
+        let counts = [(done, moved), ("kept", kept), ("failed", failed)];
+        summary(json, &text, &counted(self.dry_run, &counts))?;
+        match failed {
+            0 => Ok(()),
+            _ => Err(Failure::Partly(format!(
+                "{failed} messages could not be {done} and stay where they were"
+            ))),
         }
-        started += 1;
-        if what.dry_run {
-            letter.keep();
-            counts.moved += 1;
-            continue;
-        }
-        let mut done = vec![];
-        if let Some(rate) = what.rate {
-            let due = Duration::try_from_secs_f64((started - 1) as f64 / rate);
-            let due = due.unwrap_or(Duration::MAX).saturating_sub(began.elapsed());
-            until(&mut in_flight, &mut done, admin.pause(due)).await;
-        }
-        let publish = Box::pin(one(admin, &what.how, letter));
-        begin(&mut in_flight, &mut done, publish, started == 1).await;
-        while in_flight.len() >= WINDOW {
-            done.extend(in_flight.next().await);
-        }
-        counts.add(done)?;
     }
-    while let Some(ended) = in_flight.next().await {
-        counts.add(vec![ended])?;
-    }
-    counts.kept += total - seen;
-    bar.finish_and_clear();
-    pass.end().await?;
-    Ok(counts)
-}
 
-impl Transfer<'_> {
-    fn is_about(&self, letter: &Letter) -> bool {
-        let is_possible = match self.how {
+    /// Publishes what matches, each message once, and removes what is stored. Killed midway, it leaves
+    /// at worst what is in flight twice.
+    async fn all(&self, admin: &Admin, mut pass: Pass, how: &How) -> Result<Counts, Failure> {
+        let total = u64::from(pass.total());
+        let bar = progress(total);
+        let mut counts = Counts::default();
+        let mut in_flight = InFlight::new();
+        let (mut seen, mut started) = (0, 0);
+        let began = Instant::now();
+        while self.limit.is_none_or(|limit| started < limit) {
+            let mut done = vec![];
+            let next = until(&mut in_flight, &mut done, pass.next()).await;
+            counts.add(done)?;
+            let Some(letter) = next? else { break };
+            bar.inc(1);
+            seen += 1;
+            if !self.is_about(how, &letter) {
+                letter.keep();
+                counts.kept += 1;
+                continue;
+            }
+            started += 1;
+            if self.dry_run {
+                letter.keep();
+                counts.moved += 1;
+                continue;
+            }
+            let mut done = vec![];
+            if let Some(rate) = self.rate {
+                let due = Duration::try_from_secs_f64((started - 1) as f64 / rate);
+                let due = due.unwrap_or(Duration::MAX).saturating_sub(began.elapsed());
+                until(&mut in_flight, &mut done, admin.pause(due)).await;
+            }
+            let publish = Box::pin(one(admin, how, letter));
+            begin(&mut in_flight, &mut done, publish, started == 1).await;
+            while in_flight.len() >= WINDOW {
+                done.extend(in_flight.next().await);
+            }
+            counts.add(done)?;
+        }
+        while let Some(ended) = in_flight.next().await {
+            counts.add(vec![ended])?;
+        }
+        counts.kept += total - seen;
+        bar.finish_and_clear();
+        pass.end().await?;
+        Ok(counts)
+    }
+
+    fn is_about(&self, how: &How, letter: &Letter) -> bool {
+        let is_possible = match how {
             How::Replay { .. } => letter.envelope.is_some(),
             How::Move { .. } => true,
         };
@@ -190,20 +230,10 @@ impl Counts {
         }
         Ok(())
     }
-
-    /// An error, if some of the messages could not be published.
-    pub(crate) fn verdict(&self, done: &str) -> Result<(), Failure> {
-        match self.failed {
-            0 => Ok(()),
-            failed => Err(Failure::Partly(format!(
-                "{failed} messages could not be {done} and stay where they were"
-            ))),
-        }
-    }
 }
 
 /// Reads a rate: more than none.
-pub(crate) fn rate(text: &str) -> Result<f64, String> {
+fn rate(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(rate) if rate > 0.0 => Ok(rate),
         Ok(_) => Err("a rate is more than 0 per second".into()),

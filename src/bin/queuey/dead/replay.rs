@@ -6,9 +6,7 @@ use queuey_rabbitmq::admin::Admin;
 use crate::{
     connect::Connect,
     failure::Failure,
-    filter::Filter,
-    output::{counted, summary},
-    transfer::{How, Transfer, rate, transfer},
+    transfer::{How, Transfer},
 };
 
 const AFTER: &str = "\
@@ -28,52 +26,20 @@ Examples:
 pub(crate) struct Replay {
     /// The queue the jobs were on, without `.dead`
     queue: String,
-    /// Only count what would be replayed
-    #[arg(long)]
-    dry_run: bool,
-    /// At most so many jobs per second
-    #[arg(long, value_name = "NUMBER", value_parser = rate)]
-    rate: Option<f64>,
-    /// At most so many jobs
-    #[arg(long, value_name = "NUMBER")]
-    limit: Option<u64>,
     /// Go on with the attempt a job died at, and not with attempt 1
     #[arg(long)]
     keep_attempt: bool,
     #[command(flatten)]
-    filter: Filter,
+    what: Transfer,
 }
 
 impl Replay {
     pub(crate) async fn run(self, admin: &Admin, connect: &Connect) -> Result<(), Failure> {
         let pass = super::dead(admin, &self.queue).await?;
-        let what = Transfer {
-            filter: &self.filter,
-            limit: self.limit,
-            rate: self.rate,
-            dry_run: self.dry_run,
-            how: How::Replay {
-                keep_attempt: self.keep_attempt,
-            },
+        let how = How::Replay {
+            keep_attempt: self.keep_attempt,
         };
-        let counts = transfer(admin, pass, what).await?;
-        let (moved, kept, failed) = (counts.moved, counts.kept, counts.failed);
-        let done = if self.dry_run {
-            "would replay"
-        } else {
-            "replayed"
-        };
-        summary(
-            connect.json,
-            &format!(
-                "{done} {moved} dead jobs of {}, {kept} others stay",
-                self.queue
-            ),
-            &counted(
-                self.dry_run,
-                &[("replayed", moved), ("kept", kept), ("failed", failed)],
-            ),
-        )?;
-        counts.verdict("replayed")
+        let what = format!("dead jobs of {}", self.queue);
+        self.what.run(admin, pass, &how, &what, connect.json).await
     }
 }
