@@ -85,6 +85,7 @@ fn main() -> ExitCode {
             a_missing_queue_is_named
             a_broker_that_is_away_is_an_exit_status
             completions_and_manual_need_no_broker
+            a_command_tells_its_own_options_first
         ;
         tail:
             silence_is_explained_and_control_c_ends_it

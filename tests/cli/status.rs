@@ -65,3 +65,19 @@ pub async fn completions_and_manual_need_no_broker(broker: Broker) {
     assert!(completions.contains("_queuey"));
     assert!(page.contains("keep\\-attempt"), "{page}");
 }
+
+pub async fn a_command_tells_its_own_options_first(broker: Broker) {
+    let help = printed(&broker, &["dead", "replay", "--help"]).await;
+
+    let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text}: {help}"));
+    let connection = at("Connection and output:");
+    for own in ["--dry-run", "--limit", "--keep-attempt"] {
+        assert!(at(own) < connection, "{own}: {help}");
+    }
+    for shared in ["--url", "--json", "--tls-ca", "--dead-suffix"] {
+        assert!(
+            at(&format!("\n      {shared}")) > connection,
+            "{shared}: {help}"
+        );
+    }
+}

@@ -10,6 +10,7 @@ use queuey_rabbitmq::{Addresses, RabbitMqOptions, Tls, admin::Admin, topology};
 use crate::{failure::Failure, management::Management};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Connection and output")]
 pub(crate) struct Connect {
     /// Where the broker is; several addresses of a cluster with commas in between
     #[arg(
