@@ -84,6 +84,7 @@ fn main() -> ExitCode {
             counts_are_shown
             a_missing_queue_is_named
             a_broker_that_is_away_is_an_exit_status
+            a_suffix_comes_from_the_environment
             completions_and_manual_need_no_broker
             a_command_tells_its_own_options_first
         ;
@@ -117,6 +118,7 @@ fn main() -> ExitCode {
             policies_that_bite_are_told
             what_a_policy_means_depends_on_the_version
             a_foreign_hold_queue_is_told
+            a_policy_bounds_the_dead_letters
         ;
     });
     trials.extend(since(

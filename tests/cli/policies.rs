@@ -8,7 +8,7 @@ use crate::{
     doctor::Found,
     management::{enqueue, finally},
     support::{Broker, version},
-    tool::declared,
+    tool::{bury, declared, drained, job, ready},
 };
 
 /// Whether a policy may have a timeout for acks.
@@ -147,4 +147,29 @@ pub async fn a_foreign_hold_queue_is_told(broker: Broker) {
             .contains("1m come early")
     );
     assert_eq!(found.problem("error", "hold-arguments", &short), None);
+}
+
+pub async fn a_policy_bounds_the_dead_letters(broker: Broker) {
+    let queue = declared(&broker).await;
+    let dead = format!("{}.dead", queue.name);
+    broker.policy(&dead, "{\"message-ttl\":604800000,\"max-length\":2}");
+    finally(&broker, &[&queue.name], |found| {
+        said(
+            found,
+            "note",
+            &dead,
+            "dead jobs are deleted after that time",
+        ) && said(found, "note", &dead, "each dead job drops the oldest")
+    })
+    .await;
+
+    let jobs: Vec<_> = (0..5).map(|number| job(&queue, "a", number)).collect();
+    bury(&broker, &queue, &jobs, "it broke").await;
+
+    ready(&broker, &dead, 2).await;
+    let left = drained(&broker, &dead).await;
+    assert_eq!(left, [("a".into(), 3), ("a".into(), 4)]);
+    // As workers and producers do.
+    let backend = broker.backend().await;
+    backend.declare(&[queue]).await.unwrap();
 }

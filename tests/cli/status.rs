@@ -1,10 +1,10 @@
 //! `queuey status`, and what needs no broker.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     support::Broker,
-    tool::{self, bury, declared, job, printed, ready, run, text},
+    tool::{self, bury, command, declared, job, printed, ready, run, text},
 };
 
 pub async fn counts_are_shown(broker: Broker) {
@@ -52,6 +52,21 @@ pub async fn a_broker_that_is_away_is_an_exit_status(broker: Broker) {
     assert!(text(&output.stderr).contains("127.0.0.1:1"), "{output:?}");
     assert_eq!(usage.status.code(), Some(2));
     assert_eq!(nameless.status.code(), Some(2));
+}
+
+pub async fn a_suffix_comes_from_the_environment(broker: Broker) {
+    let queue = declared(&broker).await;
+    let own = format!("{}.failed", queue.name);
+    broker.remove_later(&own);
+    broker.declare(&own, &[]).await;
+    broker.publish(&own, b"1", Default::default()).await;
+
+    let mut command = command(&broker, &["status", &queue.name, "--json"]);
+    command.env("QUEUEY_DEAD_SUFFIX", ".failed");
+    let output = blocking::unblock(move || command.output().unwrap()).await;
+
+    let line: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(line["dead"], 1, "{output:?}");
 }
 
 pub async fn completions_and_manual_need_no_broker(broker: Broker) {

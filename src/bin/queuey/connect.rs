@@ -46,10 +46,22 @@ pub(crate) struct Connect {
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// What follows a queue's name in its dead-letter queue's, where an application changes it
-    #[arg(long, global = true, default_value = topology::DEAD_SUFFIX, value_name = "TEXT")]
+    #[arg(
+        long,
+        global = true,
+        env = "QUEUEY_DEAD_SUFFIX",
+        default_value = topology::DEAD_SUFFIX,
+        value_name = "TEXT"
+    )]
     dead_suffix: String,
     /// What follows a queue's name in its hold queues', where an application changes it
-    #[arg(long, global = true, default_value = topology::DEFERRED_SUFFIX, value_name = "TEXT")]
+    #[arg(
+        long,
+        global = true,
+        env = "QUEUEY_DEFERRED_SUFFIX",
+        default_value = topology::DEFERRED_SUFFIX,
+        value_name = "TEXT"
+    )]
     deferred_suffix: String,
 }
 
