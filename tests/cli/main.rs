@@ -168,6 +168,7 @@ fn main() -> ExitCode {
             control_c_and_sigterm_restore_the_terminal
             a_lost_connection_comes_back
             a_silent_broker_does_not_hold_the_screen
+            a_replay_without_an_answer_is_not_called_off
             colours_can_be_refused
             a_pipe_is_told_of_status
         ;

@@ -185,6 +185,26 @@ pub async fn a_silent_broker_does_not_hold_the_screen(broker: Broker) {
     top.ends().await;
 }
 
+pub async fn a_replay_without_an_answer_is_not_called_off(broker: Broker) {
+    let queue = declared(&broker).await;
+    bury(&broker, &queue, &[job(&queue, "welcome", 1)], "no").await;
+    let relay = Relay::to(&broker.url);
+    let mut top = Terminal::with(&relay.url, &["top", &queue.name], &[]);
+    top.shows(&[&queue.name, "connected"]).await;
+    top.press("\r");
+    top.shows(&["1 of 1"]).await;
+
+    relay.swallow_confirms(true);
+    top.press("ry");
+    ready(&broker, &queue.name, 1).await;
+    relay.refuse(true);
+    relay.cut();
+
+    top.shows(&["perhaps replayed, look again"]).await;
+    top.press("qq");
+    top.ends().await;
+}
+
 pub async fn colours_can_be_refused(broker: Broker) {
     let queue = declared(&broker).await;
     bury(&broker, &queue, &[job(&queue, "a", 1)], "no").await;

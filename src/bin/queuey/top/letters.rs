@@ -24,14 +24,16 @@ pub(crate) struct Answer<T> {
 }
 
 impl<T> Answer<T> {
-    fn of(answer: queuey_rabbitmq::Result<T>, failed: impl FnOnce(String) -> T) -> Self {
+    /// With what `failed` makes of an error, and of whether it is a lost connection.
+    fn of(answer: queuey_rabbitmq::Result<T>, failed: impl FnOnce(String, bool) -> T) -> Self {
         match answer {
             Ok(answer) => Self { answer, lost: None },
             Err(error) => {
                 let text = Chain(&error).to_string();
+                let lost = is_lost(&error).then(|| text.clone());
                 Self {
-                    lost: is_lost(&error).then(|| text.clone()),
-                    answer: failed(text),
+                    answer: failed(text, lost.is_some()),
+                    lost,
                 }
             }
         }
@@ -40,7 +42,7 @@ impl<T> Answer<T> {
 
 /// The first dead letters of `queue`, which has them back.
 pub(crate) async fn load(admin: &Admin, queue: &str) -> Answer<Loaded> {
-    Answer::of(read(admin, queue).await, Loaded::Failed)
+    Answer::of(read(admin, queue).await, |why, _| Loaded::Failed(why))
 }
 
 async fn read(admin: &Admin, queue: &str) -> queuey_rabbitmq::Result<Loaded> {
@@ -71,7 +73,10 @@ async fn read(admin: &Admin, queue: &str) -> queuey_rabbitmq::Result<Loaded> {
 /// Publishes one dead job to its own queue, confirmed, and then removes it; tells how it went.
 pub(crate) async fn replay(admin: &Admin, which: &Question) -> Answer<String> {
     let replayed = find_and_replay(admin, which).await;
-    Answer::of(replayed, |why| format!("not replayed: {why}"))
+    Answer::of(replayed, |why, is_lost| match is_lost {
+        true => format!("perhaps replayed, look again: {why}"),
+        false => format!("not replayed: {why}"),
+    })
 }
 
 async fn find_and_replay(admin: &Admin, which: &Question) -> queuey_rabbitmq::Result<String> {
