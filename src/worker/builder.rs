@@ -157,7 +157,8 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
     ///
     /// A classic queue does not count. There, a job that may have crashed a process is first stored
     /// again, with the count in the header `x-crashes`, ahead of the backlog where the queue has
-    /// priorities and behind it where not. From the third time on it waits before it is run,
+    /// priorities and behind it where not; under an alarm of the broker, which stores nothing then,
+    /// it is run uncounted. From the third time on it waits before it is run,
     /// on every queue, a random time of up to 8 s, then 16 s, at last about a minute: so jobs that
     /// were in hand together part, and only what crashes by itself reaches the limit.
     pub fn crash_limit(mut self, times: impl Into<Option<u32>>) -> Self {
