@@ -156,6 +156,7 @@ fn main() -> ExitCode {
         ctl_trial rights:
             a_producer_without_rights_hears_so_at_once_and_works_when_it_has_them
             a_password_that_is_wrong_for_a_while_ends_nothing_and_is_told_as_an_error
+            a_worker_that_may_not_read_is_unhealthy_until_it_may
         ;
         node_trial paused:
             a_broker_that_hangs_holds_nobody_for_longer_than_agreed
