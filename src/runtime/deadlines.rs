@@ -78,3 +78,37 @@ impl Deadlines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_lite::future::{block_on, poll_once, zip};
+
+    use super::*;
+
+    #[test]
+    fn nobody_is_late_before_the_limit_and_the_timer_rests_when_nobody_waits() {
+        let limit = Duration::from_millis(50);
+        let deadlines = Deadlines::new(limit);
+        for _ in 0..2 {
+            let start = Instant::now();
+            block_on(zip(deadlines.start(), deadlines.start()));
+            assert!(start.elapsed() >= limit);
+            while deadlines.ticking.load(Ordering::SeqCst) {
+                assert!(start.elapsed() < Duration::from_secs(10), "it goes on");
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    #[test]
+    fn a_look_ends_no_wait_and_an_endless_limit_is_one() {
+        let deadlines = Deadlines::new(Duration::MAX);
+        block_on(async {
+            let mut late = std::pin::pin!(deadlines.start());
+            for _ in 0..3 {
+                deadlines.look();
+                assert_eq!(poll_once(late.as_mut()).await, None);
+            }
+        });
+    }
+}
