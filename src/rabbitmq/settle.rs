@@ -16,7 +16,7 @@ use super::{
     RabbitMqOptions, acks::Answer, codec, error::lost, message::Message as Outgoing,
     subscription::Subscription,
 };
-use crate::{Delivery, Envelope, Error, Failure, QueueKind, Settled, Unsettled, runtime::client};
+use crate::{Delivery, Envelope, Error, Failure, Settled, Unsettled, runtime::client};
 
 /// How long a job or body that could not be settled is kept from coming straight back.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
@@ -150,8 +150,7 @@ impl Delivery for RabbitMqDelivery {
     }
 
     fn crashes_are_kept(&self) -> bool {
-        let Subscription { kind, backend, .. } = &*self.subscription;
-        *kind == QueueKind::Quorum || backend.is_blocked()
+        self.subscription.counts_losses || self.subscription.backend.is_blocked()
     }
 
     fn is_gone(&self) -> bool {

@@ -24,7 +24,7 @@ use super::{
     acks::{Acks, Answer},
     channel::OpenChannel,
     error::broker,
-    lock,
+    lock, version,
 };
 use crate::{Error, QueueConfig, QueueKind, Result, limits::cut, runtime::client};
 
@@ -43,7 +43,8 @@ pub(super) struct Subscription {
     acks: Acks,
     pub(super) number: u64,
     pub(super) queue: String,
-    pub(super) kind: QueueKind,
+    /// Whether the queue counts the deliveries that were lost.
+    pub(super) counts_losses: bool,
     pub(super) backend: RabbitMqBackend,
 }
 
@@ -67,9 +68,9 @@ impl Subscription {
     /// of a process that ended.
     pub(super) fn crashes(&self, job: Uuid, times: u32) -> u32 {
         let mut survived = lock(&self.backend.0.survived);
-        match self.kind {
-            QueueKind::Classic => u32::from(!survived.take(job)),
-            QueueKind::Quorum => times.saturating_sub(survived.times(job)),
+        match self.counts_losses {
+            true => times.saturating_sub(survived.times(job)),
+            false => u32::from(!survived.take(job)),
         }
     }
 
@@ -97,6 +98,8 @@ impl Subscribed {
         let name = &queue.name;
         let live = backend.consuming().await?.get("consume", name).await?;
         let version = live.returns.version();
+        let counts_losses =
+            queue.kind == QueueKind::Quorum && version::counts_losses_alone(version);
         let channel = OpenChannel::new(live.clone(), "consume", name).await?;
         let started = async {
             channel
@@ -119,7 +122,7 @@ impl Subscribed {
                 acks: Acks::new(queue.prefetch),
                 number: NUMBERS.fetch_add(1, Ordering::Relaxed),
                 queue: name.clone(),
-                kind: queue.kind,
+                counts_losses,
                 backend: backend.clone(),
             }),
         })

@@ -16,6 +16,15 @@ pub(super) fn check_quorum(queue: &str, version: Option<&str>) -> Result<()> {
 
 /// Whether a quorum queue lets a job expire while another of a higher priority waits on.
 pub(super) fn expires_by_priority(version: Option<&str>) -> bool {
+    is_4_3(version)
+}
+
+/// Whether a quorum queue counts what it got back without an answer, and not what was given back.
+pub(super) fn counts_losses_alone(version: Option<&str>) -> bool {
+    is_4_3(version)
+}
+
+fn is_4_3(version: Option<&str>) -> bool {
     version.is_none_or(|version| !is_before(version, (4, 3)))
 }
 
@@ -45,6 +54,7 @@ mod tests {
         ] {
             assert_eq!(check_quorum("q", version).is_ok(), quorum, "{version:?}");
             assert_eq!(expires_by_priority(version), priorities, "{version:?}");
+            assert_eq!(counts_losses_alone(version), priorities, "{version:?}");
         }
     }
 }

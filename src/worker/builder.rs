@@ -155,7 +155,8 @@ impl<Q: QueueSet, B: Backend> WorkerBuilder<Q, B> {
     /// a process had in hand is counted, also what it had not started. An attempt that ends, a
     /// deferral and a replay begin anew.
     ///
-    /// A classic queue does not count. There, a job that may have crashed a process is first stored
+    /// A classic queue does not count, and a quorum queue before RabbitMQ 4.3 counts what was given
+    /// back as well. There, a job that may have crashed a process is first stored
     /// again, with the count in the header `x-crashes`, ahead of the backlog where the queue has
     /// priorities and behind it where not; under an alarm of the broker, which stores nothing then,
     /// it is run uncounted. From the third time on it waits before it is run,
