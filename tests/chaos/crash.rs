@@ -3,8 +3,8 @@
 use std::{
     collections::{BTreeSet, HashMap},
     env,
-    io::{BufRead, BufReader, Write},
-    process::{Child, Command, ExitCode, Stdio},
+    io::Write,
+    process::ExitCode,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -12,7 +12,10 @@ use std::{
 use async_global_executor::block_on;
 use queuey_rabbitmq::{Backend, Error, QueueConfig, RabbitMqBackend, RetryPolicy, prelude::*};
 
-use crate::support::{Broker, amqp_url, is_long, jobs::*, pause, until};
+use crate::{
+    process::Process,
+    support::{Broker, amqp_url, is_long, jobs::*, pause, until},
+};
 
 const QUEUE: &str = "QUEUEY_CHAOS_QUEUE";
 const ATTEMPTS: u32 = 3;
@@ -54,42 +57,21 @@ struct Heard {
     lines: usize,
 }
 
-/// A child; killed when it is dropped.
-struct Process(Child);
-
-impl Process {
-    fn start(queue: &QueueConfig, heard: &Arc<Mutex<Heard>>) -> Self {
-        let mut child = Command::new(env::current_exe().unwrap())
-            .env(QUEUE, &queue.name)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let heard = heard.clone();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                let words: Vec<_> = line.split(' ').collect();
-                let [number, attempt, done] = words[..] else {
-                    continue;
-                };
-                let run = (number.parse().unwrap(), attempt.parse().unwrap());
-                let mut heard = heard.lock().unwrap();
-                *heard.runs.entry(run).or_default() += 1;
-                heard.lines += 1;
-                if done == "true" {
-                    heard.done.insert(run.0);
-                }
-            }
-        });
-        Self(child)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn start(queue: &QueueConfig, heard: &Arc<Mutex<Heard>>) -> Process {
+    let heard = heard.clone();
+    Process::start(QUEUE, &queue.name, move |line| {
+        let words: Vec<_> = line.split(' ').collect();
+        let [number, attempt, done] = words[..] else {
+            return;
+        };
+        let run = (number.parse().unwrap(), attempt.parse().unwrap());
+        let mut heard = heard.lock().unwrap();
+        *heard.runs.entry(run).or_default() += 1;
+        heard.lines += 1;
+        if done == "true" {
+            heard.done.insert(run.0);
+        }
+    })
 }
 
 pub async fn jobs_of_a_killed_process_run_elsewhere_and_none_is_missing(broker: Broker) {
@@ -105,14 +87,14 @@ pub async fn jobs_of_a_killed_process_run_elsewhere_and_none_is_missing(broker: 
     }
     for _ in 0..kills {
         let before = heard.lock().unwrap().lines;
-        let _child = Process::start(&queue, &heard);
+        let _child = start(&queue, &heard);
         until("work of the child", async || {
             heard.lock().unwrap().lines > before
         })
         .await;
         pause(Duration::from_millis(fastrand::u64(0..300))).await;
     }
-    let _child = Process::start(&queue, &heard);
+    let _child = start(&queue, &heard);
     until("every job done", async || {
         heard.lock().unwrap().done.len() as u64 == jobs
     })

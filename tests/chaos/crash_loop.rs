@@ -3,8 +3,8 @@
 use std::{
     collections::BTreeMap,
     env,
-    io::{BufRead, BufReader, Write},
-    process::{Child, Command, ExitCode, Stdio},
+    io::Write,
+    process::ExitCode,
     sync::{Arc, Mutex},
 };
 
@@ -14,7 +14,10 @@ use queuey_rabbitmq::{
     Backend, DeadLetterCause, Error, QueueConfig, QueueKind, RabbitMqBackend, codec, prelude::*,
 };
 
-use crate::support::{Broker, amqp_url, is_long, jobs::*, pause, until};
+use crate::{
+    process::Process,
+    support::{Broker, amqp_url, is_long, jobs::*, pause, until},
+};
 
 const QUEUE: &str = "QUEUEY_CHAOS_CRASH_LOOP";
 const GOOD: u64 = 30;
@@ -58,40 +61,12 @@ pub fn child() -> Option<ExitCode> {
 
 type Runs = Arc<Mutex<BTreeMap<u64, usize>>>;
 
-/// A child; killed when it is dropped.
-struct Process(Child);
-
-impl Process {
-    fn start(words: &str, runs: &Runs) -> Self {
-        let mut child = Command::new(env::current_exe().unwrap())
-            .env(QUEUE, words)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let runs = runs.clone();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                *runs
-                    .lock()
-                    .unwrap()
-                    .entry(line.parse().unwrap())
-                    .or_default() += 1;
-            }
-        });
-        Self(child)
-    }
-
-    fn is_alive(&mut self) -> bool {
-        self.0.try_wait().unwrap().is_none()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn start(words: &str, runs: &Runs) -> Process {
+    let runs = runs.clone();
+    Process::start(QUEUE, words, move |line| {
+        let job = line.parse().unwrap();
+        *runs.lock().unwrap().entry(job).or_default() += 1;
+    })
 }
 
 /// Lets a supervisor start a worker again whenever it has crashed; answers how often that was.
@@ -111,14 +86,14 @@ async fn supervised(broker: &Broker, queue: QueueConfig) -> u32 {
     }
     let runs = Runs::default();
     let dead = backend.dead_queue_name(&queue.name);
-    let mut process = Process::start(&words, &runs);
+    let mut process = start(&words, &runs);
     let mut crashes = 0;
     while broker.ready(&dead).await == Some(0) {
         pause(50 * MS).await;
         if !process.is_alive() {
             crashes += 1;
             assert!(crashes <= 2 * limit(), "it goes on crashing");
-            process = Process::start(&words, &runs);
+            process = start(&words, &runs);
         }
     }
     // Nothing crashes the last one: it does what is left, and what is new.

@@ -30,6 +30,7 @@ mod load;
 mod long;
 mod oversize;
 mod paused;
+mod process;
 mod rights;
 mod sigterm;
 mod silent;

@@ -2,16 +2,17 @@
 
 use std::{
     env,
-    io::{BufRead, BufReader},
-    process::{Child, Command, ExitCode, Stdio},
+    process::{Command, ExitCode},
     time::{Duration, Instant},
 };
 
-use async_channel::Receiver;
 use async_global_executor::block_on;
 use queuey_rabbitmq::{Backend, Error, QueueConfig, RabbitMqBackend, prelude::*};
 
-use crate::support::{Broker, amqp_url, jobs::*, pause, until, within};
+use crate::{
+    process::Process,
+    support::{Broker, amqp_url, jobs::*, pause, until, within},
+};
 
 const QUEUE: &str = "QUEUEY_CHAOS_SIGTERM";
 /// When the SIGKILL comes.
@@ -49,40 +50,6 @@ pub fn child() -> Option<ExitCode> {
     Some(end.map_or(ExitCode::FAILURE, |_| ExitCode::SUCCESS))
 }
 
-struct Process {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-impl Process {
-    fn start(queue: &QueueConfig) -> Self {
-        let mut child = Command::new(env::current_exe().unwrap())
-            .env(QUEUE, &queue.name)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (said, lines) = async_channel::unbounded();
-        std::thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                let _ = said.try_send(line);
-            }
-        });
-        Self { child, lines }
-    }
-
-    async fn line(&self) -> String {
-        within("a line", self.lines.recv()).await.unwrap()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 pub async fn short_jobs_end_and_long_ones_are_back_before_the_kill(broker: Broker) {
     let queue = queue(&broker.name());
     let backend = broker.backend().await;
@@ -92,13 +59,17 @@ pub async fn short_jobs_end_and_long_ones_are_back_before_the_kill(broker: Broke
         let job = envelope(&queue, seconds);
         backend.publish(&job, None).await.unwrap();
     }
-    let mut process = Process::start(&queue);
+    let (said, lines) = async_channel::unbounded();
+    let mut process = Process::start(QUEUE, &queue.name, move |line| {
+        let _ = said.try_send(line);
+    });
+    let line = async || within("a line", lines.recv()).await.unwrap();
     // They start beside each other.
-    let mut started = [process.line().await, process.line().await];
+    let mut started = [line().await, line().await];
     started.sort_unstable();
     assert_eq!(started, [format!("start {short}"), format!("start {long}")]);
 
-    let kill = format!("kill -s TERM {}", process.child.id());
+    let kill = format!("kill -s TERM {}", process.0.id());
     assert!(
         Command::new("sh")
             .args(["-c", &kill])
@@ -113,15 +84,15 @@ pub async fn short_jobs_end_and_long_ones_are_back_before_the_kill(broker: Broke
     })
     .await;
     assert!(told.elapsed() < SHORT, "{:?}", told.elapsed());
-    assert_eq!(process.line().await, format!("end {short}"));
+    assert_eq!(line().await, format!("end {short}"));
     within("the end", async {
-        while process.child.try_wait().unwrap().is_none() {
+        while process.is_alive() {
             pause(10 * MS).await;
         }
     })
     .await;
     assert!(told.elapsed() < KILL, "{:?}", told.elapsed());
-    assert!(process.child.wait().unwrap().success());
+    assert!(process.0.wait().unwrap().success());
     let mut deliveries = backend.consume(&queue).await.unwrap();
     let mut left = ack_numbers(&mut deliveries, 3).await;
     left.sort_unstable();
