@@ -2,8 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    env,
     future::Future,
     pin::pin,
+    process::Command,
     sync::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering},
@@ -193,7 +195,9 @@ impl Load {
         let mut last = (missing(), Instant::now());
         // The deadline is for progress.
         while last.0 > 0 {
-            assert!(last.1.elapsed() < PATIENCE, "{} jobs are lost", last.0);
+            if last.1.elapsed() >= PATIENCE {
+                panic!("{} jobs are lost; the broker has\n{}", last.0, held());
+            }
             pause(10 * MS).await;
             let now = missing();
             if now != last.0 {
@@ -228,6 +232,19 @@ impl Load {
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap()
     }
+}
+
+/// The queues of the broker, where it can be asked.
+fn held() -> String {
+    let Some(ctl) = env::var_os("RABBITMQCTL") else {
+        return "nobody knows what".into();
+    };
+    let columns = "name state messages_ready messages_unacknowledged consumers arguments";
+    let listed = Command::new(ctl)
+        .args(["--silent", "list_queues"])
+        .args(columns.split(' '))
+        .output();
+    String::from_utf8_lossy(&listed.unwrap().stdout).into()
 }
 
 /// How long nothing may happen at all: a reconnect may have a long pause before it.
