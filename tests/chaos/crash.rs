@@ -9,11 +9,10 @@ use std::{
     time::Duration,
 };
 
-use async_global_executor::block_on;
-use queuey_rabbitmq::{Backend, Error, QueueConfig, RabbitMqBackend, RetryPolicy, prelude::*};
+use queuey_rabbitmq::{Backend, QueueConfig, RabbitMqBackend, RetryPolicy, prelude::*};
 
 use crate::{
-    process::Process,
+    process::{Process, live},
     support::{Broker, amqp_url, is_long, jobs::*, pause, until},
 };
 
@@ -43,9 +42,7 @@ pub fn child() -> Option<ExitCode> {
             .await?;
         worker.run().await.map(drop)
     };
-    let end: Result<(), Error> = block_on(work);
-    eprintln!("the child ends: {end:?}");
-    Some(ExitCode::FAILURE)
+    Some(live(work))
 }
 
 /// What the children said of their runs.

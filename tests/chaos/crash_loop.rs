@@ -8,14 +8,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use async_global_executor::block_on;
 use futures_lite::future::zip;
 use queuey_rabbitmq::{
-    Backend, DeadLetterCause, Error, QueueConfig, QueueKind, RabbitMqBackend, codec, prelude::*,
+    Backend, DeadLetterCause, QueueConfig, QueueKind, RabbitMqBackend, codec, prelude::*,
 };
 
 use crate::{
-    process::Process,
+    process::{Process, live},
     support::{Broker, amqp_url, is_long, jobs::*, pause, until},
 };
 
@@ -54,9 +53,7 @@ pub fn child() -> Option<ExitCode> {
             .await?;
         worker.run().await.map(drop)
     };
-    let end: Result<(), Error> = block_on(work);
-    eprintln!("the child ends: {end:?}");
-    Some(ExitCode::FAILURE)
+    Some(live(work))
 }
 
 type Runs = Arc<Mutex<BTreeMap<u64, usize>>>;

@@ -2,10 +2,22 @@
 
 use std::{
     env,
+    fmt::Debug,
+    future::Future,
     io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitCode, Stdio},
     thread,
 };
+
+use async_global_executor::block_on;
+use queuey_rabbitmq::Result;
+
+/// Does the work of a child; answers how it exits, if nothing ends it before.
+pub fn live<T: Debug>(work: impl Future<Output = Result<T>>) -> ExitCode {
+    let end = block_on(work);
+    eprintln!("    the child ends: {end:?}");
+    end.map_or(ExitCode::FAILURE, |_| ExitCode::SUCCESS)
+}
 
 /// A child; killed when it is dropped.
 pub struct Process(pub Child);

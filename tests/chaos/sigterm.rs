@@ -6,11 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use async_global_executor::block_on;
-use queuey_rabbitmq::{Backend, Error, QueueConfig, RabbitMqBackend, prelude::*};
+use queuey_rabbitmq::{Backend, QueueConfig, RabbitMqBackend, prelude::*};
 
 use crate::{
-    process::Process,
+    process::{Process, live},
     support::{Broker, amqp_url, jobs::*, pause, until, within},
 };
 
@@ -45,9 +44,7 @@ pub fn child() -> Option<ExitCode> {
             .await?;
         worker.run_until_signal().await
     };
-    let end: Result<Report, Error> = block_on(work);
-    eprintln!("    the child ends: {end:?}");
-    Some(end.map_or(ExitCode::FAILURE, |_| ExitCode::SUCCESS))
+    Some(live(work))
 }
 
 pub async fn short_jobs_end_and_long_ones_are_back_before_the_kill(broker: Broker) {
