@@ -11,13 +11,16 @@ use crate::{
     support::{Broker, is_long, jobs::*, pause, until},
 };
 
-/// By then a queue just declared is on the disk of the broker, which before 4.3 says yes to it sooner.
-const ON_DISK: Duration = Duration::from_millis(900);
+/// A queue just declared is on the disk of the broker, which before 4.3 says yes to it sooner.
+async fn queues_on_disk(broker: &Broker) {
+    let sync = "catch mnesia:sync_log().";
+    broker.ctl_beside(&["eval", sync]).await;
+}
 
 async fn durable_load(broker: &Broker) -> (RabbitMqBackend, Load) {
     let backend = broker.backend_with(quick()).await;
     let load = Load::on(&backend, broker.queue()).await;
-    pause(ON_DISK).await;
+    queues_on_disk(broker).await;
     (backend, load)
 }
 
@@ -76,14 +79,14 @@ pub async fn jobs_that_waited_for_another_attempt_get_it(broker: Broker) {
                 _ => Ok(()),
             }
         })
-        .job_retry_override::<Number>(RetryPolicy::fixed(3, 1000 * MS))
+        .job_retry_override::<Number>(RetryPolicy::fixed(3, 3000 * MS))
         .build()
         .await
         .unwrap();
     let handle = worker.handle();
     let counts = beside(worker, async {
         until("a retry", async || handle.counts().retried > 0).await;
-        pause(ON_DISK).await;
+        queues_on_disk(&broker).await;
         node::kill().await.end().await;
         load.until_done().await;
     })
@@ -104,7 +107,7 @@ pub async fn jobs_whose_wait_ended_while_it_was_away_run_afterwards(broker: Brok
         }
     });
     let held = join_all(held).await;
-    pause(ON_DISK).await;
+    queues_on_disk(&broker).await;
     let away = node::kill().await;
     pause((8000 * MS).saturating_sub(start.elapsed())).await;
     away.end().await;
