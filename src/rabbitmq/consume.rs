@@ -41,7 +41,7 @@ impl RabbitMqDeliveries {
     ) -> Result<Self> {
         let subscribed = match Subscribed::new(&backend, &queue).await {
             // As if it had been lost a moment later.
-            Err(cause @ Error::Disconnected { .. }) if backend.consuming().await?.comes_back() => {
+            Err(cause @ Error::Disconnected { .. }) => {
                 say_lost(&queue, None, &cause);
                 rebuild(backend.clone(), queue.clone(), watch.clone(), cause).await?
             }

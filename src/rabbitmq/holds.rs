@@ -17,7 +17,8 @@ use super::{
     lock,
     message::Route,
     methods::declare_queue,
-    publish::{PAUSE, Publisher},
+    publish::Publisher,
+    store::DELAY,
     topology::{self, Declaration},
 };
 use crate::{Envelope, Error, Result, runtime::client};
@@ -94,15 +95,15 @@ impl Holds {
                         return Ok(());
                     }
                     Ok(false) => {}
-                    Err(Error::Disconnected { .. }) if self.publisher.link.comes_back() => {
-                        client().sleep(PAUSE).await;
+                    Err(Error::Disconnected { .. }) => {
+                        let link = &self.publisher.link;
+                        link.come_again(DELAY, &envelope.queue).await?;
                     }
                     Err(error) => return Err(error),
                 }
             }
         };
-        let queue = &envelope.queue;
-        Box::pin(self.publisher.in_time("delay a job of", queue, stored))
+        Box::pin(self.publisher.in_time(DELAY, &envelope.queue, stored))
     }
 
     /// Whether `envelope` is stored for sure.

@@ -7,6 +7,7 @@ use super::{
     ladder::{self, Ladder},
     message::Route,
     publish::Publisher,
+    store::DELAY,
     version::expires_by_priority,
 };
 use crate::{Envelope, Error, Result};
@@ -28,9 +29,9 @@ impl Ladders {
         envelope: &'a Envelope,
         seconds: u32,
     ) -> BoxFuture<'a, Result<()>> {
-        let (action, queue) = ("delay a job of", &envelope.queue);
+        let queue = &envelope.queue;
         let stored = async move {
-            let live = self.publisher.link.get(action, queue).await?;
+            let live = self.publisher.link.get(DELAY, queue).await?;
             let by_priority = expires_by_priority(live.returns.version());
             let exchange = Ladder::of(envelope.priority, by_priority).exchange(seconds);
             let route = Route::by(&exchange, &ladder::routing_key(queue, seconds), queue);
@@ -38,12 +39,23 @@ impl Ladders {
             match self.publisher.publish_by(&route, &message).await {
                 // Somebody has deleted a part of the ladder.
                 Err(Error::Unroutable { .. } | Error::Broker { .. }) => {
-                    declare(&live).await?;
+                    self.declare(queue).await?;
                     self.publisher.publish_by(&route, &message).await
                 }
                 verdict => verdict,
             }
         };
-        Box::pin(self.publisher.in_time(action, queue, stored))
+        Box::pin(self.publisher.in_time(DELAY, queue, stored))
+    }
+
+    async fn declare(&self, queue: &str) -> Result<()> {
+        let link = &self.publisher.link;
+        loop {
+            let live = link.get(DELAY, queue).await?;
+            match declare(&live).await {
+                Err(Error::Disconnected { .. }) => link.come_again(DELAY, queue).await?,
+                answer => return answer,
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::{
 
 use event_listener::Event;
 use futures_lite::future::or;
+use futures_util::future::BoxFuture;
 
 use super::{
     Addresses, Attempt, RabbitMqOptions, Rebuilding, connection, declare::Declared, error::lost,
@@ -20,6 +21,9 @@ use crate::{
     latch::Latch,
     runtime::{Deadlines, client},
 };
+
+/// How long what was cut off waits before it is done again.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A connection that ends sooner counts as a failed attempt.
 const SHORT_LIVED: Duration = Duration::from_millis(100);
@@ -122,9 +126,17 @@ impl Link {
         }
     }
 
-    /// Whether a lost connection is replaced.
-    pub(super) fn comes_back(&self) -> bool {
-        !self.closing.is_raised() && !matches!(&*lock(&self.state), State::GaveUp(_))
+    /// Waits until what was cut off can be done again, or says why it cannot.
+    pub(super) fn come_again<'a>(
+        &'a self,
+        action: &'static str,
+        subject: &'a str,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            // A channel can be gone without its connection.
+            client().sleep(PAUSE).await;
+            self.get(action, subject).await.map(drop)
+        })
     }
 
     pub(super) fn frame_max(&self) -> u32 {

@@ -52,13 +52,8 @@ pub use reconnect::{Attempt, BackoffPolicy, Rebuilding, ReconnectPolicy};
 pub use settle::RabbitMqDelivery;
 
 use self::{
-    declare::Declared,
-    holds::Holds,
-    ladders::Ladders,
-    link::Link,
-    message::Route,
-    publish::{PAUSE, Publisher},
-    survived::Survived,
+    declare::Declared, holds::Holds, ladders::Ladders, link::Link, message::Route,
+    publish::Publisher, survived::Survived,
 };
 use crate::{
     Backend, Envelope, Error, QueueConfig, Result, Runtime, SubscriptionWatch, latch::Latch,
@@ -244,8 +239,8 @@ impl RabbitMqBackend {
                     loop {
                         let live = publishing.get("declare", &queue.name).await?;
                         match inner.declared.declare(&live, queue).await {
-                            Err(Error::Disconnected { .. }) if publishing.comes_back() => {
-                                client().sleep(PAUSE).await;
+                            Err(Error::Disconnected { .. }) => {
+                                publishing.come_again("declare", &queue.name).await?;
                             }
                             answer => return answer,
                         }

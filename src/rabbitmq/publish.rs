@@ -1,6 +1,6 @@
 //! [`Publisher`]: confirmed and mandatory, many at a time, and every verdict exact.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc};
 
 use async_lock::{Semaphore, SemaphoreGuardArc};
 use futures_lite::future::{or, poll_once};
@@ -19,9 +19,6 @@ use crate::{Envelope, Error, Result, runtime::client};
 
 /// Publishes in flight; more wait their turn.
 const WINDOW: usize = 1024;
-
-/// Before what was cut off is repeated.
-pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
 /// Publishes on one confirm channel at a time, and on another when that is lost.
 #[derive(Debug)]
@@ -74,12 +71,12 @@ impl Publisher {
     pub(super) async fn publish_by(&self, route: &Route, message: Compose<'_>) -> Result<()> {
         loop {
             match self.try_to_publish(route, message).await {
-                Err(Error::Disconnected { .. }) if self.link.comes_back() => {}
+                Err(Error::Disconnected { .. }) => {}
                 verdict => return verdict,
             }
             let queue = route.queue();
+            self.link.come_again("publish to", queue).await?;
             log::debug!("a publish to `{queue}` was cut off and is repeated");
-            client().sleep(PAUSE).await;
         }
     }
 

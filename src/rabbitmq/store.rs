@@ -8,6 +8,8 @@ use super::{
 };
 use crate::{Envelope, Error, QueueKind, Result};
 
+pub(super) const DELAY: &str = "delay a job of";
+
 impl RabbitMqBackend {
     /// Stores the dead letter of a job of `queue`.
     pub(super) async fn publish_dead(&self, queue: &str, letter: Compose<'_>) -> Result<()> {

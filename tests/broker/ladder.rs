@@ -6,11 +6,12 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use queuey_rabbitmq::{Backend, Delivery, QueueKind};
+use queuey_rabbitmq::{Backend, Delivery, QueueKind, RabbitMqBackend};
 
 use crate::{
     options,
     quorum::declared,
+    relay::Relay,
     support::{Broker, jobs::*, pause, until, version, within},
 };
 
@@ -191,4 +192,25 @@ pub async fn a_level_that_was_deleted_is_made_again(broker: Broker) {
 
         assert_eq!(ack_numbers(&mut deliveries, 1).await, [number]);
     }
+}
+
+pub async fn its_making_is_repeated_when_it_is_cut_off(broker: Broker) {
+    let broker = broker.quorum_vhost().await;
+    let Some((_, queue)) = declared(&broker, options(MS)).await else {
+        return;
+    };
+    let relay = Relay::to(&broker.url);
+    let options = options(MS).runtime(broker.runtime.clone());
+    let backend = RabbitMqBackend::with_options(&relay.url, options);
+    let backend = backend.await.unwrap();
+    backend.declare(std::slice::from_ref(&queue)).await.unwrap();
+    let mut deliveries = backend.consume(&queue).await.unwrap();
+
+    broker.delete("queuey.ladder.0").await;
+    relay.cut_at_declare("queuey.ladder.0");
+    let job = envelope(&queue, 1);
+    backend.defer(&job, 1000 * MS).await.unwrap();
+
+    assert!(relay.declares("queuey.ladder.0") > 2, "nothing was cut off");
+    assert_eq!(ack_numbers(&mut deliveries, 1).await, [1]);
 }

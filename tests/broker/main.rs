@@ -236,6 +236,7 @@ fn main() -> ExitCode {
         ;
         ladder:
             a_level_that_was_deleted_is_made_again
+            its_making_is_repeated_when_it_is_cut_off
         ;
         log:
             no_record_and_no_debug_text_shows_a_password

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_lite::StreamExt;
+use futures_util::future::join4;
 use queuey_rabbitmq::{
     Attempt, Backend, BackoffPolicy, Chain, Error, RabbitMqBackend, RabbitMqOptions, Rebuilding,
     ReconnectPolicy,
@@ -49,13 +50,24 @@ pub async fn a_policy_that_panics_gives_up_the_connection_and_all_hear_why(broke
 
     let deliveries = backend.consume(&queue).await.unwrap();
     relay.cut();
-    let cut_off = within("an answer", backend.publish(&envelope(&queue, 2), None)).await;
-    cut_off.unwrap_err();
-    let next = within("an answer", backend.publish(&envelope(&queue, 3), None)).await;
-    assert_named(&next.unwrap_err());
-    drop(deliveries);
-    let consumed = within("an answer", backend.consume(&queue)).await;
+    let waits = envelope(&queue, 3);
+    let (cut_off, declared, deferred, consumed) = within("the answers", async {
+        join4(
+            backend.publish(&envelope(&queue, 2), None),
+            backend.declare(std::slice::from_ref(&queue)),
+            backend.defer(&waits, Duration::from_secs(1)),
+            backend.consume(&queue),
+        )
+        .await
+    })
+    .await;
+    assert_named(&cut_off.unwrap_err());
+    assert_named(&declared.unwrap_err());
+    assert_named(&deferred.unwrap_err());
     assert_named(&consumed.expect_err("no connection"));
+    drop(deliveries);
+    let next = within("an answer", backend.publish(&envelope(&queue, 4), None)).await;
+    assert_named(&next.unwrap_err());
     within("the end", backend.close()).await.unwrap();
 }
 

@@ -45,6 +45,7 @@ struct Link {
     /// How much longer the next publish takes, and all behind it.
     next_publish: Duration,
     declares: Vec<String>,
+    cuts_declare_of: Option<String>,
     farewells: usize,
     refuses: bool,
     /// New connections break at this frame of the broker, counted from 1.
@@ -103,6 +104,11 @@ impl Relay {
         link.declares.iter().filter(|name| *name == queue).count()
     }
 
+    /// Breaks every connection there is at the next declare of `queue`; new ones work.
+    pub fn cut_at_declare(&self, queue: &str) {
+        self.link.lock().unwrap().cuts_declare_of = Some(queue.into());
+    }
+
     /// How many connections the client has closed as it should.
     pub fn farewells(&self) -> usize {
         self.link.lock().unwrap().farewells
@@ -110,11 +116,7 @@ impl Relay {
 
     /// Breaks every connection there is; new ones work.
     pub fn cut(&self) {
-        for connection in self.link.lock().unwrap().connections.drain(..) {
-            for socket in connection.sockets {
-                let _ = socket.shutdown(Shutdown::Both);
-            }
-        }
+        self.link.lock().unwrap().cut();
     }
 
     /// Whether new connections are hung up on, as where nobody listens.
@@ -247,6 +249,14 @@ fn method(frame: &[u8]) -> &[u8] {
 }
 
 impl Link {
+    fn cut(&mut self) {
+        for connection in self.connections.drain(..) {
+            for socket in connection.sockets {
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+        }
+    }
+
     fn takes(&self) -> Duration {
         let (least, most) = self.delay;
         least + (most - least).mul_f64(fastrand::f64())
@@ -259,6 +269,9 @@ impl Link {
         if method.starts_with(&QUEUE_DECLARE) {
             let length = usize::from(method[6]);
             let name = String::from_utf8_lossy(&method[7..7 + length]);
+            if self.cuts_declare_of.take_if(|it| *it == name).is_some() {
+                self.cut();
+            }
             self.declares.push(name.into_owned());
         } else if method.starts_with(&BASIC_PUBLISH) {
             takes += std::mem::take(&mut self.next_publish);
