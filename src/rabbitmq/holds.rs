@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_lite::future;
 use futures_util::future::BoxFuture;
 
 use super::{
@@ -26,6 +25,10 @@ use crate::{Envelope, Error, Result, runtime::client};
 /// A hold of this length outlasts any stall without being kept.
 const LONGEST_KEPT: Duration = Duration::from_secs(60);
 
+/// Where jobs come in numbers, a declare waits so long for others to share it: it costs the broker
+/// as much as a few jobs do.
+const LINGER: Duration = Duration::from_millis(1);
+
 /// Stores jobs in hold queues.
 ///
 /// Publishes that ask for one queue at the same time share a declare that starts after each of
@@ -35,8 +38,7 @@ pub(super) struct Holds {
     publisher: Publisher,
     channel: async_lock::Mutex<Option<Arc<OpenChannel>>>,
     asked: Mutex<HashMap<String, Asked>>,
-    /// When the last job of each short hold is due.
-    kept: Mutex<HashMap<String, Instant>>,
+    kept: Mutex<HashMap<String, Kept>>,
     /// From declare to confirm, at the last publish.
     round_trip: Mutex<Duration>,
 }
@@ -60,6 +62,15 @@ struct Declared {
     lane: Arc<Lane>,
     /// Whether the broker has said yes.
     answered: bool,
+}
+
+/// A short hold whose lease is renewed.
+#[derive(Debug)]
+struct Kept {
+    /// When its last job is due.
+    due: Instant,
+    /// Whether several shared its last declare.
+    shared: bool,
 }
 
 impl Holds {
@@ -153,9 +164,13 @@ impl Holds {
             return;
         }
         let due = Instant::now() + ttl;
-        if lock(&self.kept).insert(queue.name.clone(), due).is_none() {
-            client().run(keep(Arc::downgrade(self), queue, ttl));
+        let mut all = lock(&self.kept);
+        if let Some(kept) = all.get_mut(&queue.name) {
+            kept.due = due;
+            return;
         }
+        all.insert(queue.name.clone(), Kept { due, shared: false });
+        client().run(keep(Arc::downgrade(self), queue, ttl));
     }
 
     /// Declares `queue`, or shares a declare that starts from now on.
@@ -179,18 +194,15 @@ impl Holds {
             return Ok(last.clone());
         }
         // The broker said yes not long ago: the publish can follow without waiting for it.
-        let answered = !lock(&self.kept).contains_key(&queue.name);
-        let mut covers = self.asked(&queue.name).max(ticket);
-        if !answered {
-            // Whoever is about to ask on this executor joins in.
-            loop {
-                future::yield_now().await;
-                let asked = self.asked(&queue.name);
-                if asked <= covers {
-                    break;
-                }
-                covers = asked;
-            }
+        let shared = lock(&self.kept).get(&queue.name).map(|kept| kept.shared);
+        let answered = shared.is_none();
+        if shared == Some(true) {
+            client().sleep(LINGER).await;
+        }
+        let covers = self.asked(&queue.name).max(ticket);
+        if let Some(kept) = lock(&self.kept).get_mut(&queue.name) {
+            let before = declared.as_ref().map_or(0, |last| last.covers);
+            kept.shared = covers - before > 1;
         }
         let sent = Instant::now();
         let lane = if answered {
@@ -269,7 +281,7 @@ async fn keep(holds: Weak<Holds>, queue: Declaration, ttl: Duration) {
         let mut kept = lock(&holds.kept);
         let over = kept
             .get(&queue.name)
-            .is_none_or(|due| *due < Instant::now());
+            .is_none_or(|hold| hold.due < Instant::now());
         if over || renewed.is_err() {
             kept.remove(&queue.name);
             return;
