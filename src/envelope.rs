@@ -123,7 +123,11 @@ impl Envelope {
 
     /// Reads a message body; unknown keys are ignored.
     pub fn from_bytes(body: &[u8]) -> serde_json::Result<Self> {
-        serde_json::from_slice(body)
+        match str::from_utf8(body) {
+            // Checked at once, and not string by string.
+            Ok(body) => serde_json::from_str(body),
+            Err(_) => serde_json::from_slice(body),
+        }
     }
 
     /// The envelope of the next attempt, at priority 0.

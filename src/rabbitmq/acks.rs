@@ -116,8 +116,7 @@ impl Acks {
             state.asked
         };
         loop {
-            let round_ended = self.round_ended.listen();
-            let mine = {
+            let round = {
                 let mut state = lock(&self.state);
                 if state.written >= ticket {
                     return Ok(());
@@ -125,12 +124,12 @@ impl Acks {
                 if let Some(error) = &state.broken {
                     return Err(error.clone());
                 }
-                !std::mem::replace(&mut state.writing, true)
+                let others = std::mem::replace(&mut state.writing, true);
+                others.then(|| self.round_ended.listen())
             };
-            if mine {
-                self.write(channel).await;
-            } else {
-                round_ended.await;
+            match round {
+                Some(ended) => ended.await,
+                None => self.write(channel).await,
             }
         }
     }
