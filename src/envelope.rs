@@ -123,11 +123,9 @@ impl Envelope {
 
     /// Reads a message body; unknown keys are ignored.
     pub fn from_bytes(body: &[u8]) -> serde_json::Result<Self> {
-        match str::from_utf8(body) {
-            // Checked at once, and not string by string.
-            Ok(body) => serde_json::from_str(body),
-            Err(_) => serde_json::from_slice(body),
-        }
+        // At once, and not string by string.
+        let body = str::from_utf8(body).map_err(serde::de::Error::custom)?;
+        serde_json::from_str(body)
     }
 
     /// The envelope of the next attempt, at priority 0.

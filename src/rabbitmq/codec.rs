@@ -101,7 +101,7 @@ pub fn failure(properties: &BasicProperties) -> Option<Failure> {
     let AMQPValue::LongString(json) = header else {
         return None;
     };
-    serde_json::from_slice(json.as_bytes()).ok()
+    serde_json::from_str(str::from_utf8(json.as_bytes()).ok()?).ok()
 }
 
 /// How often the quorum queue of this message got it back without an answer.
